@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tailgate.engine.runtime.ticks.ages import Ages
+from tailgate.engine.runtime.ticks.ages import ANSWERS_S, SLOW_S, Ages
+from tailgate.lake.writer.inbox import TABLE
 
 CHANGES: tuple[Callable[[Ages], None], ...] = (
-    lambda ages: ages.began(),
+    lambda ages: ages.due(),
     lambda ages: ages.acknowledge(1, [1001]),
     lambda ages: ages.committed(7, (0, 0), 0, {}),
 )
@@ -44,22 +45,39 @@ def test_versions_of_a_later_engine_are_different() -> None:
     assert Ages().changed(0, 0) > version
 
 
-def test_the_end_of_a_tick_is_awaited() -> None:
-    ages = Ages()
-    assert ages.between(0) == 0
-    ages.began()
-    assert ages.between(0.05) is None
-    counts: list[int | None] = []
-    thread = threading.Thread(target=lambda: counts.append(ages.between(60.0)))
-    thread.start()
-    ages.committed(7, (0, 0), 0, {})
-    thread.join(10)
-    assert counts == [1]
+def answered_after(ages: Ages, version: int) -> float:
+    start = time.monotonic()
+    ages.changed(version, 60.0)
+    return time.monotonic() - start
 
 
-def test_a_tick_that_failed_runs_until_it_is_committed() -> None:
+def test_answers_have_a_distance() -> None:
     ages = Ages()
-    ages.began()
-    ages.began()
+    version = ages.changed(0, 0)
+    assert answered_after(ages, 0) < ANSWERS_S / 2, "the first one"
+    ages.due()
     ages.committed(7, (0, 0), 0, {})
-    assert ages.between(0) == 2
+    assert answered_after(ages, version) >= ANSWERS_S
+
+
+def test_a_slow_tick_is_answered_once_at_once() -> None:
+    ages = Ages()
+    version = ages.changed(0, 0)
+    ages.due()
+    assert answered_after(ages, version) < ANSWERS_S - SLOW_S
+    version = ages.changed(0, 0)
+    ages.due()  # it failed
+    ages.acknowledge(1, [1001])
+    assert answered_after(ages, version) >= ANSWERS_S
+
+
+def test_writes_wait_up_to_an_entry_and_after_it() -> None:
+    ages = Ages()
+    for number, tables in ((1, [1001]), (2, [1001, 1002]), (3, [1001]), (4, [1001])):
+        ages.acknowledge(number, tables)
+    first, _, third, _ = (at for _, channel, at in ages._writes if channel == f"{TABLE}1001")
+    waiting = ages.waiting(2)
+    assert waiting[f"{TABLE}1001"] == [(first, 2), (third, 4)]
+    assert [number for _, number in waiting[f"{TABLE}1002"]] == [2]
+    ages.committed(7, (0, 0), 2, {})
+    assert ages.waiting(2) == {f"{TABLE}1001": [(third, 4)]}

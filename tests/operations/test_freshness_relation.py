@@ -51,7 +51,6 @@ class Engine:
         version = self.ages.changed(version, control.FRESHNESS_HOLD_S)
         now = time.time_ns() // 1_000_000
         return {
-            "n": 0,
             "version": version,
             "inputs": {id: [now - PENDING_MS, self.reason] for id in self.live.model.lake.catalog().items},
             "failing": [],
@@ -97,7 +96,7 @@ def test_a_gateway_asks_the_engine_when_something_changes(live: Live, engine: En
     idle_s = time.monotonic() - start
     assert len(engine.requests) - before <= idle_s / control.FRESHNESS_HOLD_S + 1
     lags, version = live.gateway.serving.freshness.lags, engine.ages.changed(0, 0)
-    engine.ages.began()
+    engine.ages.due()
     until(lambda: lags.version > version, 10)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from tailgate.gateway.freshness.lags import ANSWER_AGE_MAX_MS, BACKFILL, ERRORS, NO_ENGINE, Lags
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Source, Table
+from tailgate.lake.log.entry import Header
 from tailgate.lake.types import INT8, Field
 from tailgate.operations.sketch import BUCKETS_MAX, Sketch, Window
 
@@ -26,12 +27,23 @@ def catalog(*items: Item) -> Catalog:
     return Catalog().apply(Change(put=items or (ORDERS, NOTES, TOTALS, BOTH)))
 
 
+def lags_of(newest: Header | None = None) -> Lags:
+    return Lags(lambda: newest)
+
+
+def entry(n: int, orders: tuple[int, ...] = (0,), inbox: int = 0) -> Header:
+    """Returns the header of an entry with these offsets of the partitions of `orders`."""
+    return Header(n, NOW, 1, "tick", offsets={"r": {"orders": {str(p): offset for p, offset in enumerate(orders)}}}, inbox=inbox)
+
+
 def answer(
-    pending: dict[int, int] | None = None, ticks: list[Any] | None = None, failing: tuple[int, ...] = (), **reasons: str
+    unread: dict[int, list[tuple[int, int]]] | None = None, ticks: list[Any] | None = None, failing: tuple[int, ...] = (), **reasons: str
 ) -> dict[str, Any]:
     """Returns an answer of the engine, with ids as JSON has them."""
-    inputs = {str(item.id): [(pending or {}).get(item.id), reasons.get(item.name)] for item in (ORDERS, NOTES)}
-    return {"n": 0, "inputs": inputs, "failing": list(failing), "ticks": ticks or []}
+    unread = unread or {}
+    inputs = {str(item.id): [min(unread.get(item.id, [(None, 0)]))[0], reasons.get(item.name)] for item in (ORDERS, NOTES)}
+    records = {str(id): [list(record) for record in of] for id, of in unread.items()}
+    return {"inputs": inputs, "unread": records, "failing": list(failing), "ticks": ticks or []}
 
 
 def tick(n: int, began: int, oldest: dict[int, int]) -> list[Any]:
@@ -40,14 +52,14 @@ def tick(n: int, began: int, oldest: dict[int, int]) -> list[Any]:
 
 
 def test_a_relation_that_shows_all_records_has_no_lag() -> None:
-    lags = Lags()
+    lags = lags_of()
     lags.answered(answer(), NOW)
     assert [lags.lag(catalog(), item, NOW).ms for item in (ORDERS, NOTES, TOTALS, BOTH)] == [0, 0, 0, 0]
 
 
 def test_the_lag_is_the_age_of_the_oldest_record_that_no_tick_has_read() -> None:
-    lags = Lags()
-    lags.answered(answer({1001: NOW - 700, 1002: NOW - 200}), NOW)
+    lags = lags_of()
+    lags.answered(answer({1001: [(NOW - 700, 1)], 1002: [(NOW - 200, 1)]}), NOW)
     assert lags.lag(catalog(), TOTALS, NOW).ms == 700
     assert lags.lag(catalog(), NOTES, NOW).ms == 200
     worst = lags.lag(catalog(), BOTH, NOW + 50)
@@ -55,8 +67,8 @@ def test_the_lag_is_the_age_of_the_oldest_record_that_no_tick_has_read() -> None
 
 
 def test_a_committed_tick_counts_until_the_mirrors_show_it() -> None:
-    lags = Lags()
-    lags.answered(answer({1001: NOW - 10}, [tick(7, NOW - 400, {1001: NOW - 500})]), NOW)
+    lags = lags_of()
+    lags.answered(answer({1001: [(NOW - 10, 1)]}, [tick(7, NOW - 400, {1001: NOW - 500})]), NOW)
     assert lags.lag(catalog(), TOTALS, NOW).ms == 500
     assert lags.shown([(6, NOW)]) == {}
     assert lags.shown([(6, NOW), (7, NOW + 20)]) == {1001: 520}
@@ -66,26 +78,38 @@ def test_a_committed_tick_counts_until_the_mirrors_show_it() -> None:
 
 
 def test_a_tick_that_the_mirrors_show_does_not_count_before_it_is_taken() -> None:
-    newest = 6
+    newest = entry(6)
     lags = Lags(lambda: newest)
     lags.answered(answer(ticks=[tick(7, NOW - 400, {1001: NOW - 500})]), NOW)
     assert lags.lag(catalog(), TOTALS, NOW).ms == 500
-    newest = 7
+    newest = entry(7)
     assert lags.lag(catalog(), TOTALS, NOW).ms == 0
     assert lags.shown([(7, NOW)]) == {1001: 500}
 
 
-def test_a_record_does_not_count_when_the_mirrors_show_the_tick_that_reads_it() -> None:
-    newest = 6
+def test_a_record_does_not_count_when_the_mirrors_show_an_entry_behind_it() -> None:
+    newest = entry(6, (10, 5), 3)
     lags = Lags(lambda: newest)
-    lags.answered(answer({1001: NOW - 700, 1002: NOW - 200}) | {"reads": {"1001": 7}}, NOW)
+    lags.answered(answer({1001: [(NOW - 700, 18), (NOW - 300, 20)], 1002: [(NOW - 200, 4)]}), NOW)
     assert [lags.lag(catalog(), item, NOW).ms for item in (ORDERS, NOTES)] == [700, 200]
-    newest = 7
-    assert [lags.lag(catalog(), item, NOW).ms for item in (ORDERS, NOTES)] == [0, 200]
+    newest = entry(7, (10, 5), 3)  # a change of the catalog
+    assert [lags.lag(catalog(), item, NOW).ms for item in (ORDERS, NOTES)] == [700, 200]
+    newest = entry(8, (11, 7), 3)
+    assert [lags.lag(catalog(), item, NOW).ms for item in (ORDERS, NOTES)] == [300, 200]
+    newest = entry(9, (13, 7), 4)
+    assert [lags.lag(catalog(), item, NOW).ms for item in (ORDERS, NOTES)] == [0, 0]
+
+
+def test_an_engine_of_an_earlier_version_names_no_position() -> None:
+    lags = lags_of(entry(9, (100,)))
+    earlier = answer({1001: [(NOW - 700, 1)]})
+    del earlier["unread"]
+    lags.answered(earlier, NOW)
+    assert [lags.lag(catalog(), item, NOW).ms for item in (ORDERS, NOTES)] == [700, 0]
 
 
 def test_the_lag_is_unknown_as_soon_as_the_engine_is_lost() -> None:
-    lags = Lags()
+    lags = lags_of()
     lags.answered(answer(), NOW)
     lags.lost()
     assert lags.lag(catalog(), TOTALS, NOW).reason == NO_ENGINE
@@ -94,7 +118,7 @@ def test_the_lag_is_unknown_as_soon_as_the_engine_is_lost() -> None:
 
 
 def test_a_tick_is_taken_once() -> None:
-    lags = Lags()
+    lags = lags_of()
     for _ in range(2):
         lags.answered(answer(ticks=[tick(7, NOW - 100, {1001: NOW - 200})]), NOW)
     assert lags.shown([(7, NOW)]) == {1001: 200}
@@ -102,22 +126,22 @@ def test_a_tick_is_taken_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lags_of", "reason"),
+    ("answered", "reason"),
     [
         (answer(orders="the source cannot be read"), "the source cannot be read"),
         (answer(failing=(1003,)), ERRORS),
     ],
 )
-def test_an_unknown_lag(lags_of: dict[str, Any], reason: str) -> None:
-    lags = Lags()
-    lags.answered(lags_of, NOW)
+def test_an_unknown_lag(answered: dict[str, Any], reason: str) -> None:
+    lags = lags_of()
+    lags.answered(answered, NOW)
     lag = lags.lag(catalog(), TOTALS, NOW)
     assert (lag.ms, lag.reason) == (None, reason)
     assert lags.lag(catalog(), NOTES, NOW).ms == 0
 
 
 def test_the_lag_is_unknown_during_a_backfill_and_without_an_engine() -> None:
-    lags = Lags()
+    lags = lags_of()
     assert lags.lag(catalog(), TOTALS, NOW).reason == NO_ENGINE
     lags.answered(answer(), NOW)
     assert lags.lag(catalog(), TOTALS, NOW + ANSWER_AGE_MAX_MS).ms == 0
@@ -127,8 +151,8 @@ def test_the_lag_is_unknown_during_a_backfill_and_without_an_engine() -> None:
 
 
 def test_a_history_has_the_peaks_and_forgets_dropped_relations() -> None:
-    lags = Lags()
-    lags.answered(answer({1001: NOW - 100}), NOW)
+    lags = lags_of()
+    lags.answered(answer({1001: [(NOW - 100, 1)]}), NOW)
     lags.observe(catalog(), [TOTALS, NOTES], {1001: 900}, NOW)
     minute = lags.histories[1003].minute.total(NOW / 1000)
     assert minute.max == 900
@@ -138,7 +162,7 @@ def test_a_history_has_the_peaks_and_forgets_dropped_relations() -> None:
 
 
 def test_an_unknown_lag_is_no_zero_in_the_history() -> None:
-    lags = Lags()
+    lags = lags_of()
     lags.answered(answer(orders="the source cannot be read"), NOW)
     lags.observe(catalog(), [TOTALS], {}, NOW)
     minute = lags.histories[1003].minute.total(NOW / 1000)

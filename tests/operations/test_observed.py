@@ -36,8 +36,8 @@ SEND_S = 0.05
 POLL_S = 0.02
 ERROR_MS = 100.0  # or the longest tick of the last TICKS_S, from its begin to the mirror
 TICKS_S = 3.0
-SHARE_MIN = 0.9  # of the samples, whose error is at most this
-MORE_MS = 800.0  # the error of the others is at most so much larger: a tick of an engine that has just started takes as long
+SHARE_MIN = 0.98  # of the samples, whose error is at most this; that of the others is larger on a busy machine
+MORE_MS = 800.0  # by which a lag may then be too small: a tick of an engine that has just started takes as long
 NEW_RECORDS = 20  # after a kill, of which some may still be shown by the process that ends
 KNOWN_S = 5.0  # from the first new record that the view shows after a kill, until the lag is known
 P95_MS, MAX_MS = 5_000, 10_000  # the objective without kills
@@ -175,16 +175,17 @@ def report(observer: Observer, folder: Path) -> None:
 
 
 def check(observer: Observer) -> None:
-    """Asserts that each known lag is the observed one, to the error that is allowed."""
+    """Asserts that no known lag is larger than the observed one, and that few are smaller, by more than the error that is allowed."""
     errors, ticks = [], deque[Sample]()
     for sample in observer.samples:
         ticks.append(sample)
         while ticks[0].before < sample.before - TICKS_S * 1000:
             ticks.popleft()
         if sample.lag is not None:
-            errors.append((abs(observer.error(sample)) - max(ERROR_MS, *(other.tick for other in ticks)), sample))
-    assert [sample for above, sample in errors if above > MORE_MS][:5] == []
-    right = sum(above <= 0 for above, _ in errors)
+            error, allowed = observer.error(sample), max(ERROR_MS, *(other.tick for other in ticks))
+            errors.append(abs(error) - allowed)
+            assert -allowed - MORE_MS <= error <= allowed, (error, allowed, sample)
+    right = sum(above <= 0 for above in errors)
     print(f"{right} of {len(errors)} lags are right to {ERROR_MS:.0f} ms or a tick")
     assert right >= SHARE_MIN * len(errors)
 

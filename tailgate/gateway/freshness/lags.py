@@ -1,8 +1,8 @@
 """The freshness lag of relations, from answers of the engine and from the newest entry of the mirrors.
 
-    engine: oldest record that no tick has read ─┐
-    engine: oldest record of each tick ──────────┼─► oldest record that the mirrors do not show ──► lag of a source ──► of a relation
-    mirrors: entry that they show, and since when ┘
+    engine: oldest records that no tick has read, up to a position ─┐
+    engine: oldest record of each tick ─────────────────────────────┼─► oldest record that the mirrors do not show ──► lag of a source
+    mirrors: the entry that they show, and its positions ───────────┘                                              ──► of a relation
 
 The freshness lag of a relation is the age of the oldest record that its topics hold and that it does not show yet; 0 if it shows all.
 It is unknown if a source below it cannot be read. Times are in milliseconds since the epoch.
@@ -15,12 +15,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tailgate.lake.catalog import Catalog, Item, MaterializedView, Source, Table
+from tailgate.lake.log.entry import Header
 from tailgate.lake.readers.failed import failure
 from tailgate.operations.sketch import STEP_S, Window
 
 ANSWER_AGE_MAX_MS = 2_000  # an older answer of the engine says nothing about the present
 NO_ENGINE = "the engine does not answer"
 BACKFILL, FAILED, PAUSED, ERRORS = "the view is being backfilled", "the view has failed", "the view is paused", "the view has errors"
+
+
+Unread = Sequence[tuple[int, int | None]]  # the times of the oldest records, each with the position behind the records
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +72,16 @@ class Tick:
 
 
 class Lags:
-    """The lags of all inputs and relations. One thread changes them; any may read. `newest` returns the entry that the mirrors show."""
+    """The lags of all inputs and relations. One thread changes them; any may read.
 
-    def __init__(self, newest: Callable[[], int] = lambda: 0) -> None:
+    `newest` returns the header of the entry that the mirrors show.
+    """
+
+    def __init__(self, newest: Callable[[], Header | None]) -> None:
         self._newest = newest
         self._answered_at = 0
-        self._inputs: dict[int, tuple[int | None, str | None]] = {}
-        self._reads: dict[int, int] = {}  # by input: the entry of the tick that reads all its records of the last answer
+        self._reasons: dict[int, str] = {}  # by input: why its oldest record is not known
+        self._unread: dict[int, Unread] = {}  # by input
         self._failing: frozenset[int] = frozenset()
         self._hidden: list[Tick] = []  # ticks that the mirrors do not show, in order
         self.phases: dict[int, Phases] = {}  # by input
@@ -86,15 +93,19 @@ class Lags:
     def answered(self, answer: Mapping[str, Any], now: int) -> None:
         """Takes the engine's answer to a request for the ticks after `n`."""
         self._answered_at = now
-        self._inputs = {int(id): (oldest, reason) for id, (oldest, reason) in answer["inputs"].items()}
-        self._reads = {int(id): n for id, n in answer.get("reads", {}).items()}  # missing in answers of earlier versions
-        self._failing = frozenset(answer["failing"])
-        self.version = answer.get("version", 0)
         for n, began, computed, committed, oldest in answer["ticks"]:
             if n > self.n:
                 by_input = {int(id): (int(at), int(arrival)) for id, (at, arrival) in oldest.items()}
                 self._hidden.append(Tick(n, began, computed, committed, by_input))
                 self.n = n
+        # after the ticks, so that a record is rather in both than in none
+        unread = answer.get("unread")
+        if unread is None:  # an engine of an earlier version
+            unread = {id: [(oldest, None)] for id, (oldest, _) in answer["inputs"].items() if oldest is not None}
+        self._unread = {int(id): records for id, records in unread.items()}
+        self._reasons = {int(id): reason for id, (_, reason) in answer["inputs"].items() if reason is not None}
+        self._failing = frozenset(answer["failing"])
+        self.version = answer.get("version", 0)
 
     def lost(self) -> None:
         """Records that the engine does not answer: its last answer says nothing about the present."""
@@ -130,9 +141,9 @@ class Lags:
             return Lag(None, reason)
         worst = Lag(0.0)
         for id in self.inputs(catalog, item):
-            oldest, reason = self._oldest(id)
-            if reason is not None:
-                return Lag(None, reason, id)
+            if id in self._reasons:
+                return Lag(None, self._reasons[id], id)
+            oldest = self._oldest(catalog.items[id])
             age = 0.0 if oldest is None else max(0.0, now - oldest)
             if worst.slowest is None or age > (worst.ms or 0):
                 worst = Lag(age, None, id)
@@ -161,14 +172,16 @@ class Lags:
                     sketch.add(lag.ms)
                     sketch.peak(peak)
 
-    def _oldest(self, id: int) -> tuple[int | None, str | None]:
-        """Returns the time of the oldest record of an input that the mirrors do not show, and why it is not known."""
-        pending, reason = self._inputs.get(id, (None, None))
+    def _oldest(self, item: Item) -> int | None:
+        """Returns the time of the oldest record of an input that the mirrors do not show."""
+        unread = self._unread.get(item.id, ())  # before the ticks, so that a record is rather in both than in none
         newest = self._newest()
-        if newest >= self._reads.get(id, newest + 1):
-            pending = None
-        times = [tick.oldest[id][0] for tick in list(self._hidden) if tick.n > newest and id in tick.oldest]
-        return min([*times, *([] if pending is None else [pending])], default=None), reason
+        n = 0 if newest is None else newest.n
+        times = [tick.oldest[item.id][0] for tick in list(self._hidden) if tick.n > n and item.id in tick.oldest]
+        if unread:
+            read = _position(newest, item)
+            times += [time for time, position in unread if position is None or position > read]
+        return min(times, default=None)
 
     def _unreadable(self, item: Item) -> str | None:
         if not isinstance(item, MaterializedView):
@@ -180,6 +193,16 @@ class Lags:
         if not item.ready or item.stale is not None:
             return BACKFILL
         return ERRORS if item.id in self._failing else None
+
+
+def _position(header: Header | None, item: Item) -> int:
+    """Returns how far an entry has read an input: an entry of the inbox, or the sum of the next offsets of the topic's partitions."""
+    if header is None:
+        return 0
+    if not isinstance(item, Source):
+        return header.inbox
+    reader, topic = item.channel.rsplit("/", 1)
+    return sum(header.offsets.get(reader, {}).get(topic, {}).values())
 
 
 def _inputs(catalog: Catalog, item: Item, inputs: dict[int, frozenset[int]]) -> frozenset[int]:

@@ -19,12 +19,14 @@ class Figures:
 
     `updates`: how long the mirrors take to read new entries and to apply them.
     `rows` and `bytes`: changes by relation, whose label is its id. `at_end`: when the mirrors were last at the end of the log.
-    `entries`: the newest entries that the mirrors show, each with the time in ms since when; `began`: the first one.
+    `entries`: the newest entries that the mirrors show, each with the time in ms since when; `began`: the first one. `newest`: the header
+    of the newest one.
     """
 
     def __init__(self) -> None:
         self.began = 0
         self.entries: deque[tuple[int, int]] = deque(maxlen=ENTRIES_KEPT)
+        self.newest: Header | None = None
         self.delays, self.updates = Histogram(), Histogram()
         self.rows, self.bytes = Counter(), Counter()
         self.at_end = time.monotonic()
@@ -42,17 +44,13 @@ class Figures:
         for header in headers:
             self.delays.observe(max(0.0, now - header.time / 1000))
             self.entries.append((header.n, round(now * 1000)))
+            self.newest = header
             if self.trace is not None and header.kind == "tick":
                 self.trace(header.n, began_ns, round(now * 1e9))
 
     def reached_end(self) -> None:
         """Records that the mirrors show all entries."""
         self.at_end = time.monotonic()
-
-    @property
-    def newest(self) -> int:
-        """Returns the newest entry that the mirrors have shown since they began, or 0."""
-        return self.entries[-1][0] if self.entries else 0
 
     @property
     def behind_s(self) -> float:

@@ -97,7 +97,7 @@ class Mirrors:
         n, time = (newest.n, newest.time) if newest else (0, 0)
         if newest:
             entries.note(newest)
-        self.figures.began = n
+        self.figures.began, self.figures.newest = n, newest
         inbox = newest.inbox if newest else 0
         self.state = State(n, time, lake.catalog_at(n) if n else Catalog(), newest.catalog_version if newest else 0, inbox=inbox)
         self._catalogs = [(self.state.catalog_n, self.state.catalog)]  # the newest catalogs by entry
@@ -357,6 +357,7 @@ class Mirrors:
             self.state = State(newest.n, newest.time, catalog, newest.catalog_version, inbox=newest.inbox)
             self._keep(newest.catalog_version, catalog)
             self._set_clock(self._writer, self.state)
+        self.figures.newest = newest
         self._advanced(self.state)
 
     def _forget_all(self) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
@@ -13,6 +15,9 @@ from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.engine.runtime.control.freshness import CONNECTING, STALLED, STARTING, Freshness
+from tailgate.engine.runtime.kafka.readers import reader_name
+from tailgate.gateway.freshness.lags import Lags
+from tailgate.lake.catalog import Source
 from tailgate.lake.errors import TailgateError
 from testing.engine_process import until
 from tests.engine.runtime.inside import Inside
@@ -22,6 +27,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 KAFKA_MS = 1_700_000_600_000  # Kafka's time of all records
 AT_MS = 1_700_000_000_123
 AT = datetime.fromtimestamp(AT_MS / 1000, timezone.utc).replace(tzinfo=None).isoformat(timespec="milliseconds")
+RECORDS = 400  # of the test of each entry
 ROW = {"id": 1, "at": AT, "ms": AT_MS, "note": "x"}
 COLUMNS = "id int, at timestamp(3), ms bigint, note text"
 CHANGE = {"before": None, "after": {**ROW, "at": AT_MS}, "op": "c"}
@@ -134,24 +140,39 @@ def test_the_lag_is_unknown_until_a_reader_has_an_answer(world: World) -> None:
     assert set(states) <= {(None, STALLED), (None, CONNECTING), (KAFKA_MS, None)}
 
 
-def test_the_answer_names_the_tick_that_reads_the_records(world: World) -> None:
+def test_an_answer_is_right_for_each_entry(world: World) -> None:
+    """The oldest record that an entry lacks, by an answer before, during or after the tick of the entry, is the one at its position."""
     world.kafka.create_topic("next")
     id = world.source("next", "next", f"({COLUMNS})", "", "FORMAT JSON")
-    limited = world.source("limited", "next", f"({COLUMNS})", "max_records_per_second = 5", "FORMAT JSON")
-    for _ in range(20):
-        n = world.inside.engine.newest.n
-        world.producer.produce("next", json.dumps(ROW), timestamp=KAFKA_MS)
+    limited = world.source("limited", "next", f"({COLUMNS})", f"max_records_per_second = {RECORDS // 4}", "FORMAT JSON")
+    engine, catalog, first = world.inside.engine, world.inside.engine.catalog, world.inside.engine.newest.n
+    answers: list[tuple[int, str]] = []  # each with the newest entry before it
+    sending = threading.Thread(target=_send, args=(world, "next"))
+    sending.start()
+    while sending.is_alive():
+        n = engine.newest.n
+        answers.append((n, json.dumps(world.freshness(n))))
+    headers = [entry.header for entry in engine.lake.log.after(first)]
+    records: Counter[int] = Counter()
+    for n, answer in answers:
+        for header in [header for header in headers if n <= header.n <= n + 3]:
+            lags = Lags(lambda header=header: header)  # type: ignore[misc]
+            lags.answered(json.loads(answer), KAFKA_MS)
+            for source in (id, limited):
+                item = catalog[source]
+                if (lag := lags.lag(catalog, item, KAFKA_MS + 2 * RECORDS).ms) and isinstance(item, Source):
+                    records[source] += 1
+                    offset = 2 * RECORDS - lag
+                    position = header.offsets[reader_name(item)]["next"]["0"]
+                    assert offset == position if source == id else offset <= position
+    assert records[id] > 0 and records[limited] > 0
+
+
+def _send(world: World, topic: str) -> None:
+    """Sends RECORDS records, one after the other. Kafka's time of each is its offset after KAFKA_MS."""
+    for offset in range(RECORDS):
+        world.producer.produce(topic, json.dumps(ROW), timestamp=KAFKA_MS + offset)
         world.producer.flush()
-        answers = [world.freshness(0)]
-        while (tick := _reading(id, n, answers[-1])) is None:
-            answers.append(world.freshness(0))
-        assert all(tick <= answer["reads"][id] for answer in answers if answer["inputs"][id] == (KAFKA_MS, None))
-        assert all(limited not in answer["reads"] for answer in answers)
-
-
-def _reading(source: int, after: int, answer: dict[str, Any]) -> int | None:
-    """Returns the first tick after an entry that has read a record of a source, or None."""
-    return next((n for n, *_, oldest in answer["ticks"] if n > after and source in oldest), None)
 
 
 def test_the_lag_of_tables_is_unknown_until_the_writes_of_an_earlier_engine_are_read(world: World) -> None:

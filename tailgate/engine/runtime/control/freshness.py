@@ -1,14 +1,14 @@
 """The answer of `GET /freshness`: the oldest records that no tick has read, and the oldest that each of the newest ticks has read.
 
 A request waits while nothing has changed since the client's last answer. A record, a write, and the end of a tick are changes: the
-doorbell starts a tick for each of them (`Ages`). An answer is given between two ticks, unless one takes longer than TICK_S, because a
-short tick has read the records before the client knows them.
+doorbell starts a tick for each of them (`Ages`). An answer has positions in the inputs, which the client compares with those of the
+entry that it shows. So it is right for any such entry: before, while and after a tick reads the records.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from py4j.protocol import Py4JError
@@ -19,11 +19,10 @@ from tailgate.lake.catalog import Source, Table
 from tailgate.lake.control import FRESHNESS_HOLD_S
 from tailgate.lake.writer.inbox import TABLE
 
-TICK_S = 0.1  # longest wait for the end of a tick
 STARTING, STALLED = "the engine is starting", "the source cannot be read"
 CONNECTING = "the source is being connected"
 
-Fetched = Mapping[str, Mapping[str, Any]]  # the answer of `TickLoop.pending`, by reader
+Unread = Sequence[Sequence[int]]  # the times of the oldest records, each with the position behind the records
 
 T = TypeVar("T")
 
@@ -36,28 +35,27 @@ class Freshness:
         self._inherited = engine.inbox.newest  # the last entry that an earlier engine may have written
 
     def __call__(self, after: int, version: int = 0) -> dict[str, Any]:
-        """Returns {"n", "version", "inputs", "reads", "failing", "ticks"}. Waits while this is the version, at most FRESHNESS_HOLD_S.
+        """Returns {"version", "inputs", "unread", "failing", "ticks"}. Waits while this is the version, at most FRESHNESS_HOLD_S.
 
-        - `inputs`: by id of a source or table, the time of the oldest record that no tick up to entry `n` has read, and why it is not
-          known.
-        - `reads`: by the same ids, the entry of the tick that reads all these records. Missing if more ticks may be needed.
+        - `inputs`: by id of a source or table, the time of the oldest record that no tick has read, and why it is not known.
+        - `unread`: by the same ids, the times of the oldest records, each with a position: an entry that has read the input up to it does
+          not lack the record. A position is an entry of the inbox, or the sum of the next offsets of the topic's partitions.
         - `failing`: the ids of views that have errors.
         - `ticks`: those later than entry `after`: n, when it began, was computed and was committed, and by id of a source or table the
           time and arrival of the oldest record.
         """
         engine = self._engine
         version = engine.ages.changed(version, FRESHNESS_HOLD_S)
-        ticks = engine.ages.between(TICK_S)
-        n, catalog = engine.newest.n, engine.catalog  # before the pending records: a record is rather counted twice than not at all
+        catalog = engine.catalog
         inputs = [item for item in catalog.items.values() if isinstance(item, Source | Table)]
         channels = {item.id: _channels(item) for item in inputs}
-        fetched, waiting = self._fetched(), engine.ages.waiting()
-        next_tick = n + 1 if ticks is not None and engine.ages.between(0) == ticks else n + 2  # the first that begins later
+        fetched = self._fetched()  # before the ticks, so that a record is rather in both than in none
+        waiting = engine.ages.waiting(fetched["inbox"])
+        states = {item.id: self._input(item, fetched["readers"], waiting) for item in inputs}
         return {
-            "n": n,
             "version": version,
-            "inputs": {item.id: self._input(item, fetched, waiting) for item in inputs},
-            "reads": {item.id: next_tick for item in inputs if _fits_tick(item, fetched)},
+            "inputs": {id: (min((time for time, _ in unread), default=None), reason) for id, (unread, reason) in states.items()},
+            "unread": {id: unread for id, (unread, _) in states.items() if unread},
             "failing": [item.id for item in catalog.items.values() if item.errors and engine.failing.has_error(item)],
             "ticks": [
                 [t.n, t.began, t.computed, t.committed, {id: list(at) for id, of in channels.items() if (at := _first(t.oldest, of))}]
@@ -65,33 +63,28 @@ class Freshness:
             ],
         }
 
-    def _fetched(self) -> Fetched:
-        """Returns the times of the oldest records that no tick has read."""
+    def _fetched(self) -> dict[str, Any]:
+        """Returns the answer of `TickLoop.unread`."""
         loop = self._engine.runner.loop
-        if loop is None:
-            return {}
-        try:
-            return dict(json.loads(loop.pending()))
-        except Py4JError:  # the JVM is ending
-            return {}
+        if loop is not None:
+            with suppress(Py4JError):  # the JVM is ending
+                return loop.unread()
+        return {"inbox": 0, "readers": {}}
 
-    def _input(self, item: Source | Table, fetched: Fetched, waiting: dict[str, int]) -> tuple[int | None, str | None]:
+    def _input(
+        self, item: Source | Table, readers: Mapping[str, Mapping[str, Unread | None]], waiting: Mapping[str, Unread]
+    ) -> tuple[Unread, str | None]:
         if isinstance(item, Table):
-            return _first(waiting, _channels(item)), STARTING if self._engine.newest.inbox < self._inherited else None
+            return _first(waiting, _channels(item)) or (), STARTING if self._engine.newest.inbox < self._inherited else None
         if item.paused or self._engine.health.of(item) is not None:
-            return None, STALLED
+            return (), STALLED
         reader = reader_name(item)
-        if reader not in fetched or not self._engine.inputs.reads(item):
-            return None, CONNECTING
-        oldest: dict[str, int | None] = {f"{reader}/{topic}": at for topic, at in fetched[reader]["topics"].items()}
-        if oldest.get(item.channel, 0) is None:  # no fetch was answered
-            return None, CONNECTING
-        return _first(oldest, _channels(item)), None
-
-
-def _fits_tick(item: Source | Table, fetched: Fetched) -> bool:
-    """Returns whether the next tick reads all records of an input that are there now."""
-    return isinstance(item, Table) or bool(fetched.get(reader_name(item), {}).get("fits_tick"))
+        if reader not in readers or not self._engine.inputs.reads(item):
+            return (), CONNECTING
+        unread = {f"{reader}/{topic}": records for topic, records in readers[reader].items()}
+        if unread.get(item.channel, ()) is None:  # no fetch was answered
+            return (), CONNECTING
+        return _first(unread, _channels(item)) or (), None
 
 
 def _channels(item: Source | Table) -> tuple[str, ...]:

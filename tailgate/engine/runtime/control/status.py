@@ -71,7 +71,7 @@ class Status:
             raise SystemError_("the JVM does not answer")
         try:
             if loop is not None:
-                loop.pending()
+                loop.unread()
         except Py4JError:
             raise SystemError_("the JVM has ended") from None
         finally:

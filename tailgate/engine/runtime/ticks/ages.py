@@ -19,6 +19,8 @@ from tailgate.lake.writer.inbox import TABLE
 
 TICKS_KEPT = 2_000  # as many as the log entries that a gateway caches: some minutes
 WRITES_KEPT = 100_000  # acknowledged writes that no tick has read; further ones count from the newest of them
+ANSWERS_S = 0.2  # between two answers to a client while ticks run; each costs the engine about 1 ms
+SLOW_S = 0.03  # of a tick, after which a client is answered at once: it shows the records later than the client expects
 
 Oldest = Mapping[str, tuple[int, int]]  # by channel: the oldest record's time, and when it arrived
 
@@ -41,13 +43,13 @@ def now_ms() -> int:
 class Ages:
     """The ages of the newest ticks and of writes that wait. Safe from many threads.
 
-    Each change has a higher version: a tick began, because a record or a write arrived; it was committed; a write was acknowledged.
+    Each change has a higher version: a tick is due, because a record or a write arrived; it was committed; a write was acknowledged.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Condition()
-        self._version = now_ms()  # higher than those of an earlier engine
-        self._begun = self._ended = 0  # the number of ticks that began, and how many of them had begun when one was committed
+        self._first = self._version = now_ms()  # higher than those of an earlier engine
+        self._due: tuple[int, float] | None = None  # of the tick that is due or runs: the version, and since when by the monotonic clock
         self._ticks: deque[TickAge] = deque(maxlen=TICKS_KEPT)
         self._writes: deque[tuple[int, str, int]] = deque(maxlen=WRITES_KEPT)  # inbox entry, channel, time
 
@@ -58,16 +60,11 @@ class Ages:
             self._writes.extend((number, f"{TABLE}{table}", now) for table in tables)
             self._change()
 
-    def began(self) -> None:
-        """Records that a tick begins now: there may be records that no tick has read."""
+    def due(self) -> None:
+        """Records that a tick is due: there may be records that no tick has read. One that failed is due until it is committed."""
         with self._lock:
-            self._begun += 1
             self._change()
-
-    def between(self, timeout_s: float) -> int | None:
-        """Returns the number of ticks that began, as soon as none of them runs; None after a timeout."""
-        with self._lock:
-            return self._begun if self._lock.wait_for(lambda: self._ended == self._begun, timeout_s) else None
+            self._due = self._due or (self._version, time.monotonic())
 
     def committed(self, n: int, times: tuple[int, int], inbox: int, oldest: Oldest) -> TickAge:
         """Records a tick that is durable now, and returns it.
@@ -82,15 +79,30 @@ class Ages:
                 writes.setdefault(channel, (at, at))
             tick = TickAge(n, began, computed, now_ms(), {**oldest, **writes})
             self._ticks.append(tick)
-            self._ended = self._begun
+            self._due = None
             self._change()
             return tick
 
     def changed(self, version: int, timeout_s: float) -> int:
-        """Returns the version, as soon as it is not this one, or after a timeout."""
+        """Waits for an answer to a client that knows `version`. Returns the present version.
+
+        Waits for a change, at most `timeout_s`, and at least ANSWERS_S, unless a tick that the client does not know is slow. Does not
+        wait if the client has no answer of this engine.
+        """
+        start = time.monotonic()
         with self._lock:
-            self._lock.wait_for(lambda: self._version != version, timeout_s)
+            while (left := start + self._wait_s(version, start, timeout_s) - time.monotonic()) > 0:
+                self._lock.wait(left)
             return self._version
+
+    def _wait_s(self, version: int, start: float, timeout_s: float) -> float:
+        if version < self._first:
+            return 0
+        if version == self._version:
+            return timeout_s
+        if self._due is None or version >= self._due[0]:
+            return min(ANSWERS_S, timeout_s)
+        return min(ANSWERS_S, timeout_s, self._due[1] + SLOW_S - start)
 
     def _change(self) -> None:
         self._version += 1
@@ -101,10 +113,17 @@ class Ages:
         with self._lock:
             return list(takewhile(lambda tick: tick.n > n, reversed(self._ticks)))[::-1]
 
-    def waiting(self) -> dict[str, int]:
-        """Returns the time of the oldest write of each table that no tick has read, by channel."""
+    def waiting(self, inbox: int) -> dict[str, list[tuple[int, int]]]:
+        """Returns the oldest writes of each table that no tick has read, by channel: up to an entry of the inbox, and after it.
+
+        Each is a time, and the last entry with such a write.
+        """
         with self._lock:
-            times: dict[str, int] = {}
-            for _, channel, at in self._writes:
-                times.setdefault(channel, at)
-            return times
+            writes: dict[tuple[str, bool], tuple[int, int]] = {}
+            for number, channel, at in self._writes:
+                key = (channel, number > inbox)
+                writes[key] = (writes[key][0] if key in writes else at, number)
+        waiting: dict[str, list[tuple[int, int]]] = {}
+        for (channel, _), write in sorted(writes.items()):
+            waiting.setdefault(channel, []).append(write)
+        return waiting

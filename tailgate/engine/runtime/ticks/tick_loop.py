@@ -102,9 +102,9 @@ class TickLoop:
         """Records that the log contains the last tick. Otherwise the next one repeats it."""
         self._send(b"C")
 
-    def pending(self) -> str:
-        """Returns the ages of the records that no tick has read, as `tailgate.circuit.TickLoop` describes. Any thread may call it."""
-        return str(self._java.pending())
+    def unread(self) -> dict[str, Any]:
+        """Returns the oldest records that no tick has read, as `tailgate.circuit.TickLoop` describes. Any thread may call it."""
+        return dict(json.loads(self._java.unread()))
 
     def held(self) -> dict[str, int]:
         """Returns sizes of the memory of the JVM, as `tailgate.circuit.TickLoop` describes. Any thread may call it."""

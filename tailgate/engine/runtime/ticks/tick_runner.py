@@ -96,6 +96,7 @@ class TickRunner:
             while not self._log.stopping:
                 for reader, error in loop.wait().items():
                     self._inputs.failed(reader, error)
+                self._log.ages.due()
                 self.pacing.wait(lambda: self._log.stopping)
                 failure = self._tick(loop)
                 if failure is not None and not self._log.stopping:
@@ -125,7 +126,6 @@ class TickRunner:
                 began, start = time.time_ns() // 1_000_000, time.monotonic()
                 self.figures.began(start)
                 crash.point("tick.begin")
-                engine_log.ages.began()
                 time_ms = max(began, engine_log.newest.time + 1)
                 ends, result = loop.tick(self.circuit, engine_log.state_path, time_ms, engine_log.newest.state or "", self._parallelism)
                 crash.point("state.committed")
@@ -134,13 +134,13 @@ class TickRunner:
                 computed, computed_ms = time.monotonic(), now_ms()
                 pending = self.pending if self.pending is not None and ends.inbox >= self.pending.number else None
                 self._commit(began, time_ms, ends, result, pending)
-                loop.committed()
+                age = engine_log.ages.committed(engine_log.newest.n, (began, computed_ms), ends.inbox, ends.oldest)
+                loop.committed()  # after that, so that a record always counts as read or as unread
                 if pending is not None:
                     with engine_log.committed_change():
                         pending.commit(engine_log.newest)
                     self.pending = None
                 self.figures.committed(start, computed, result)
-                age = engine_log.ages.committed(engine_log.newest.n, (began, computed_ms), ends.inbox, ends.oldest)
                 if self.trace is not None:
                     self.trace(age, result)
                 self._failures, self._suspect = 0, (0, 0)

@@ -66,8 +66,8 @@ public final class TickLoop implements AutoCloseable {
     final String name;
     final MicroBatchStream stream;
     private final Set<String> known = new HashSet<>();  // topics of the reader that this one replaces
-    private final Map<String, Long> before = new HashMap<>();  // what that one has answered to `pending`
-    Offset start, end;
+    private final Map<String, List<RecordAges.Unread>> before = new HashMap<>();  // what that one has answered to `unread`
+    volatile Offset start, end;
 
     /** `replaced`: the reader of the same name until now, or null. */
     Input(String name, MicroBatchStream stream, String start, Input replaced) throws IOException {
@@ -76,7 +76,7 @@ public final class TickLoop implements AutoCloseable {
       this.start = this.end = stream.deserializeOffset(start);
       if (replaced == null) return;
       JSON.readTree(replaced.end.json()).fieldNames().forEachRemaining(known::add);
-      before.putAll(replaced.pending());
+      before.putAll(replaced.unread());
     }
 
     /**
@@ -104,20 +104,18 @@ public final class TickLoop implements AutoCloseable {
       return parts;
     }
 
-    /** Returns the oldest fetched records by topic, up to an end; none if the stream does not know them. */
-    Map<String, RecordAges.Oldest> oldest(Offset end) {
-      return stream instanceof RecordAges ages ? ages.oldest(end) : Map.of();
-    }
+    /** Returns the oldest fetched records by topic, up to the end of the tick; none if the stream does not know them. */
+    Map<String, RecordAges.Oldest> oldest() { return stream instanceof RecordAges ages ? ages.oldest(end) : Map.of(); }
 
-    /** Returns the times of {@link TickLoop#pending}. The times of the replaced reader are valid until this one has an answer. */
-    Map<String, Long> pending() {
-      Map<String, Long> times = new HashMap<>();
-      if (!(stream instanceof RecordAges ages)) return times;
+    /** Returns the records of {@link TickLoop#unread}. Those of the replaced reader are valid until this one has an answer. */
+    Map<String, List<RecordAges.Unread>> unread() {
+      Map<String, List<RecordAges.Unread>> unread = new HashMap<>();
+      if (!(stream instanceof RecordAges ages)) return unread;
       for (String topic : ages.unanswered())
-        if (!known.contains(topic)) times.put(topic, null);
-        else before.forEach((of, time) -> { if (of.equals(topic) || of.startsWith(topic + "#")) times.put(of, time); });
-      ages.oldest(null).forEach((of, record) -> times.put(of, record.time()));
-      return times;
+        if (!known.contains(topic)) unread.put(topic, null);
+        else before.forEach((of, records) -> { if (of.equals(topic) || of.startsWith(topic + "#")) unread.put(of, records); });
+      unread.putAll(ages.unread());
+      return unread;
     }
 
     void commit() {
@@ -190,16 +188,20 @@ public final class TickLoop implements AutoCloseable {
   }
 
   /**
-   * Returns the time of the oldest fetched record of each topic that no committed tick has read, null for a topic of which no fetch
-   * was answered, and whether the next tick reads all these records, as JSON: `{reader: {"topics": {topic: ms}, "fits_tick":
-   * boolean}}`. Any thread may call it.
+   * Returns the oldest fetched records that no committed tick has read ({@link RecordAges#unread}), null for a topic of which no fetch
+   * was answered, and the entry of the inbox up to which the next tick reads, as JSON: `{"inbox": number, "readers": {reader: {topic:
+   * [[ms, position], …]}}}`. Any thread may call it.
    */
-  public String pending() throws IOException {
+  public String unread() throws IOException {
     ObjectNode all = JSON.createObjectNode();
-    for (Input reader : readers) {
-      ObjectNode of = all.putObject(reader.name);
-      ObjectNode topics = of.put("fits_tick", reader.stream instanceof RecordAges ages && ages.fitsTick()).putObject("topics");
-      reader.pending().forEach(topics::put);
+    all.set("inbox", JSON.readTree(inbox.end.json()).get(0));
+    ObjectNode readers = all.putObject("readers");
+    for (Input reader : this.readers) {
+      ObjectNode topics = readers.putObject(reader.name);
+      reader.unread().forEach((topic, records) -> {
+        if (records == null) topics.putNull(topic);
+        else for (RecordAges.Unread of : records) topics.withArrayProperty(topic).addArray().add(of.time()).add(of.position());
+      });
     }
     return JSON.writeValueAsString(all);
   }
@@ -341,7 +343,7 @@ public final class TickLoop implements AutoCloseable {
       of.set(reader.name, JSON.readTree(reader.end.json()));
       if (!reader.moved()) continue;
       String prefix = reader.name + "/";
-      reader.oldest(reader.end).forEach((topic, r) -> oldest.putArray(prefix + topic).add(r.time()).add(r.arrival()));
+      reader.oldest().forEach((topic, r) -> oldest.putArray(prefix + topic).add(r.time()).add(r.arrival()));
     }
     return JSON.writeValueAsBytes(all);
   }

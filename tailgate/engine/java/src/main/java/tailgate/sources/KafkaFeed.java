@@ -65,6 +65,8 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   // interval of requests that detect a broker that is down, a deleted topic, and new partitions
   private static final long PROBE_MS = 2_000;
   private static final Duration ANSWER = Duration.ofSeconds(3);
+  // between two attempts to connect to a broker that was down, whose new records no freshness lag counts meanwhile
+  private static final String RECONNECT_MS = "100";
   private static final String METADATA_MS = "10000";  // delay until added partitions are seen
   private static final Map<Long, List<InternalRow>> PLANNED = new ConcurrentHashMap<>();
   private static final AtomicLong NUMBERS = new AtomicLong();
@@ -110,6 +112,8 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   private final ArrayDeque<Fetched> queue = new ArrayDeque<>();
   private final List<Long> planned = new ArrayList<>();  // the numbers of the parts of the tick that is not committed
   private Map<TopicPartition, Long> committed;  // positions before the queue
+  private final Map<TopicPartition, Long> queued = new HashMap<>();  // positions after the queue
+  private At next = new At(Map.of(), 0);  // the end that is fixed for the next tick
   private KafkaConsumer<byte[], byte[]> consumer;
   private long queuedBytes;
   private RuntimeException failure;
@@ -132,7 +136,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     this.settings.putAll(Map.of(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false, ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false,
         ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none", ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed",
         ConsumerConfig.MAX_POLL_RECORDS_CONFIG, POLL_RECORDS_MAX, ConsumerConfig.FETCH_MAX_BYTES_CONFIG, FETCH_BYTES_MAX,
-        ConsumerConfig.METADATA_MAX_AGE_CONFIG, METADATA_MS));
+        ConsumerConfig.METADATA_MAX_AGE_CONFIG, METADATA_MS, ConsumerConfig.RECONNECT_BACKOFF_MAX_MS_CONFIG, RECONNECT_MS));
     this.settings.remove(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG);  // no tick waits for a fetch
     thread.setDaemon(true);
   }
@@ -140,7 +144,6 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   @Override public synchronized int waiting() { return queue.size(); }
 
   @Override public Set<String> unanswered() { return unanswered.topics(); }
-  @Override public synchronized boolean fitsTick() { return queue.size() <= TICK_RECORDS_MAX && queuedBytes <= TICK_BYTES_MAX; }
 
   /** Returns the size of the queues of all feeds. */
   public static long queuedBytes() { return QUEUES_BYTES.get(); }
@@ -229,6 +232,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     while (!closed && isFull()) wait(ROOM_MS);
     if (closed) return;
     queue.addAll(news);
+    for (Fetched f : news) queued.put(f.partition, f.next);
     hold(news.stream().mapToLong(Fetched::bytes).sum());
   }
 
@@ -271,7 +275,10 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     consumer.assign(all);
     first.forEach(consumer::seek);
     fetched.putAll(first);
-    synchronized (this) { committed.putAll(first); }
+    synchronized (this) {
+      committed.putAll(first);
+      queued.putAll(first);
+    }
   }
 
   // ---- the stream, used by the loop's thread ----------------------------------------------------
@@ -287,6 +294,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     }
     if (committed == null) {
       committed = at;
+      queued.putAll(at);
       fetched.putAll(at);
       unanswered = new Unanswered(at);
       thread.start();
@@ -300,24 +308,34 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   @Override public synchronized Offset latestOffset(Offset start, ReadLimit limit) {
     if (failure != null) throw failure;
     long records = limit instanceof ReadMaxRows rows ? Math.min(TICK_RECORDS_MAX, rows.maxRows()) : TICK_RECORDS_MAX, bytes = 0;
-    Map<TopicPartition, Long> next = new HashMap<>(committed);
+    Map<TopicPartition, Long> ends = new HashMap<>(committed);
     int entries = 0;
     for (Fetched f : queue) {
       bytes += f.bytes;
       if (f.row != null && --records < 0 || bytes > TICK_BYTES_MAX && entries > 0) break;
-      next.put(f.partition, f.next);
+      ends.put(f.partition, f.next);
       entries++;
     }
-    return new At(next, entries);
+    return next = new At(ends, entries);
   }
 
   /** Returns the oldest records of the queue, up to the end of a tick. Records without a time are left out. */
-  @Override public synchronized Map<String, Oldest> oldest(Offset end) {
+  @Override public synchronized Map<String, Oldest> oldest(Offset end) { return oldest(0, ((At) end).entries); }
+
+  @Override public synchronized Map<String, List<Unread>> unread() {
+    Map<String, List<Unread>> unread = new HashMap<>();
+    RecordAges.add(unread, oldest(0, next.entries), next.next);
+    RecordAges.add(unread, oldest(next.entries, queue.size()), queued);
+    return unread;
+  }
+
+  /** Returns the oldest records of these entries of the queue. */
+  private Map<String, Oldest> oldest(int from, int to) {
     Map<String, Oldest> oldest = new HashMap<>();
-    int left = end instanceof At at ? at.entries : -1;
+    int i = 0;
     for (Fetched f : queue) {
-      if (left-- == 0) break;
-      if (f.row != null) times.merge(oldest, f.partition.topic(), f.time, f.times, f.arrival);
+      if (i == to) break;
+      if (i++ >= from && f.row != null) times.merge(oldest, f.partition.topic(), f.time, f.times, f.arrival);
     }
     return oldest;
   }
@@ -352,6 +370,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     forget();
     for (int left = ((At) end).entries; left > 0 && !queue.isEmpty(); left--) hold(-queue.poll().bytes);
     committed.putAll(((At) end).next);
+    next = new At(committed, 0);
     notifyAll();
   }
 

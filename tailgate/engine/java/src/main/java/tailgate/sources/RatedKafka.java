@@ -1,5 +1,6 @@
 package tailgate.sources;
 
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.*;
@@ -33,8 +34,8 @@ final class RatedKafka extends WrappedKafka implements RecordAges {
 
   @Override public int waiting() { return ((KafkaFeed) stream).waiting(); }
   @Override public Set<String> unanswered() { return ((KafkaFeed) stream).unanswered(); }
-  @Override public boolean fitsTick() { return false; }
   @Override public Map<String, Oldest> oldest(Offset end) { return ((KafkaFeed) stream).oldest(end); }
+  @Override public Map<String, List<Unread>> unread() { return ((KafkaFeed) stream).unread(); }
 
   @Override public Offset latestOffset(Offset start, ReadLimit limit) {
     long now = System.currentTimeMillis(), passed = Math.min(now - last, SECOND_MS);

@@ -102,8 +102,11 @@ final class TransactionScan implements AutoCloseable {
     return at;
   }
 
-  /** Returns the oldest records ({@link RecordAges#oldest}) that no committed tick has read, or only the admitted ones. */
-  synchronized Map<String, RecordAges.Oldest> oldest(boolean admitted) { return admitted ? transactions.admitted() : transactions.oldest(); }
+  /** Returns the oldest records ({@link RecordAges#oldest}) that have been admitted and that no committed tick has read. */
+  synchronized Map<String, RecordAges.Oldest> admitted() { return transactions.admitted(); }
+
+  /** Returns the oldest records that no committed tick has read ({@link RecordAges#unread}). */
+  synchronized Map<String, List<RecordAges.Unread>> unread() { return transactions.unread(); }
 
   /** Returns the topics that may have records although none was read ({@link Unanswered}). */
   Set<String> unanswered() { return unanswered.topics(); }

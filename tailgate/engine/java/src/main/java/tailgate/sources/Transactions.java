@@ -118,6 +118,7 @@ final class Transactions {
     @Override protected boolean removeEldestEntry(Map.Entry<String, Transaction> eldest) { return size() > limits.done; }
   };
   private final Map<String, RecordAges.Oldest> admitted = new HashMap<>();  // since the last commit
+  private final Map<TopicPartition, Long> ends = new HashMap<>();  // the next offsets after them
   private final List<String> warnings = new ArrayList<>();
   private boolean news;
 
@@ -235,11 +236,18 @@ final class Transactions {
   /** Returns the oldest records ({@link RecordAges#oldest}) that have been admitted since the last commit. */
   Map<String, RecordAges.Oldest> admitted() { return Map.copyOf(admitted); }
 
-  /** Returns the oldest records that no committed tick has read. */
-  Map<String, RecordAges.Oldest> oldest() {
-    Map<String, RecordAges.Oldest> oldest = new HashMap<>(admitted);
-    for (Partition p : partitions.values()) for (Run run : p.runs) add(oldest, run.oldest);
-    return oldest;
+  /** Returns the oldest records that no committed tick has read ({@link RecordAges#unread}). */
+  Map<String, List<RecordAges.Unread>> unread() {
+    Map<String, List<RecordAges.Unread>> unread = new HashMap<>();
+    RecordAges.add(unread, admitted, ends);
+    Map<String, RecordAges.Oldest> oldest = new HashMap<>();
+    Map<TopicPartition, Long> read = new HashMap<>();
+    partitions.forEach((tp, p) -> {
+      read.put(tp, p.runs.isEmpty() ? p.next : p.runs.peekLast().next);
+      for (Run run : p.runs) add(oldest, run.oldest);
+    });
+    RecordAges.add(unread, oldest, read);
+    return unread;
   }
 
   /** Returns the number of records that have been read and not admitted. */
@@ -288,6 +296,7 @@ final class Transactions {
     if (left <= 0) news = true;
     Map<TopicPartition, Long> at = new LinkedHashMap<>();
     partitions.forEach((tp, p) -> at.put(tp, p.next));
+    ends.putAll(at);
     return at;
   }
 

@@ -95,9 +95,25 @@ class TransactionsTest {
   }
 
   /** Asserts that no record is older than reported. A run that is admitted in parts keeps the time of its first record. */
-  private static void assertAges(Map<String, Long> expected, Map<String, RecordAges.Oldest> reported) {
+  private static void assertAges(Map<String, Long> expected, Map<String, Long> reported) {
     assertEquals(expected.keySet(), reported.keySet());
-    expected.forEach((topic, time) -> assertTrue(reported.get(topic).time() <= time, topic + " " + reported + " " + time));
+    expected.forEach((topic, time) -> assertTrue(reported.get(topic) <= time, topic + " " + reported + " " + time));
+  }
+
+  private static Map<String, Long> times(Map<String, RecordAges.Oldest> oldest) {
+    Map<String, Long> times = new HashMap<>();
+    oldest.forEach((topic, record) -> times.put(topic, record.time()));
+    return times;
+  }
+
+  /** Returns the times of the oldest records that are not before these positions. */
+  private static Map<String, Long> unread(Transactions reader, Map<TopicPartition, Integer> from) {
+    Map<String, Long> positions = new HashMap<>(), times = new HashMap<>();
+    from.forEach((p, offset) -> positions.merge(p.topic(), (long) offset, Long::sum));
+    reader.unread().forEach((topic, records) -> {
+      for (RecordAges.Unread of : records) if (of.position() > positions.get(topic)) times.merge(topic, of.time(), Math::min);
+    });
+    return times;
   }
 
   private static void run(int seed) {
@@ -127,7 +143,7 @@ class TransactionsTest {
       for (int n = random.nextInt(4); n > 0 && scanned.get(p) < logs.get(p).size(); n--)
         read(reader, p, scanned.get(p), logs.get(p).get(scanned.merge(p, 1, Integer::sum) - 1));
       Map<TopicPartition, Integer> start = new HashMap<>(entered);
-      assertAges(oldest(start, scanned), reader.oldest());
+      assertAges(oldest(start, scanned), unread(reader, start));
       Map<TopicPartition, Long> to = reader.enter(1 + random.nextInt(8));
       for (TopicPartition q : ALL) {
         int before = entered.put(q, (int) (long) to.get(q));
@@ -137,7 +153,9 @@ class TransactionsTest {
             if (s.id != null)
               shown.computeIfAbsent(s.id, i -> new HashSet<>()).add(q.topic() + s.order);
       }
-      assertAges(oldest(start, entered), reader.admitted());
+      assertAges(oldest(start, entered), times(reader.admitted()));
+      assertAges(oldest(start, scanned), unread(reader, start));
+      assertAges(oldest(entered, scanned), unread(reader, entered));
       reader.committed();
       assertEquals(Map.of(), reader.admitted());
       boolean missed = false;
@@ -235,24 +253,24 @@ class TransactionsTest {
   @Test void aRecordThatWaitsForItsTransactionAges() {
     change(one, USERS, 0, 500, 700, "a", 1);
     change(one, OTHERS, 0, 400, 800, "a", 2);
-    assertEquals(Map.of("users", new RecordAges.Oldest(400, 800)), one.oldest());
+    assertEquals(Map.of("users", List.of(new RecordAges.Unread(400, 2))), one.unread());
     one.enter(1000);
     assertEquals(Map.of(), one.admitted());
     end(0, 900, "a", 2);
     change(one, ITEMS, 0, 950, 950, "b", 1);
     one.enter(1000);
     assertEquals(Map.of("users", new RecordAges.Oldest(400, 800)), one.admitted());
-    assertEquals(Set.of("users", "items"), one.oldest().keySet());
+    assertEquals(Map.of("users", List.of(new RecordAges.Unread(400, 2)), "items", List.of(new RecordAges.Unread(950, 1))), one.unread());
     one.enter(1000);
     assertEquals(400, time(one.admitted()), "a tick that is repeated");
     one.committed();
-    assertEquals(Map.of("items", new RecordAges.Oldest(950, 950)), one.oldest());
+    assertEquals(Map.of("items", List.of(new RecordAges.Unread(950, 1))), one.unread());
   }
 
   @Test void anAdmittedPartOfASnapshotDoesNotAge() {
     for (int i = 0; i < 100; i++) change(one, USERS, i, 1000 * i, 1000 * i, null, 0);
     assertEquals(50, one.enter(50).get(USERS));
     one.committed();
-    assertEquals(49_000, time(one.oldest()), 1000);
+    assertEquals(49_000, one.unread().get("users").get(0).time(), 1000);
   }
 }
