@@ -20,6 +20,7 @@ from tests.docs.system import System
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 FILE = Path(__file__).with_name("cases.txt")
+WAIT_S = 60  # for the records of a topic
 WINDOWED = re.compile(r"(.*)@(\d+)(?::(\d+))?")
 
 
@@ -31,6 +32,7 @@ class Record:
     key: bytes | None
     value: bytes | None
     timestamp: int | None
+    headers: tuple[tuple[str, bytes], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,9 @@ def case(number: int, name: str, body: str) -> Case:
 
 def record(line: str) -> Record:
     topic, rest = line.split(" ", 1)
-    key, value, *timestamp = rest.split(" | ")
-    return Record(topic, content(key), content(value), int(timestamp[0]) if timestamp else None)
+    key, value, *others = rest.split(" | ")
+    headers = [header.split("=") for header in (others[1].split(",") if others[1:] else ())]
+    return Record(topic, content(key), content(value), int(others[0]) if others else None, tuple((n, v.encode()) for n, v in headers))
 
 
 def content(text: str) -> bytes | None:
@@ -84,12 +87,21 @@ def test_case(system: System, case: Case) -> None:
         for statement in ("SET tailgate.dialect = 'ksqldb'", "SET 'auto.offset.reset' = 'earliest'", *case.statements):
             connection.execute(statement.encode())
     for input in case.inputs:
-        producer.produce(input.topic, input.value, input.key, timestamp=input.timestamp or 1)
+        producer.produce(input.topic, input.value, input.key, timestamp=input.timestamp or 1, headers=list(input.headers))
         producer.flush()  # topics are read in the order of their records
     for topic in sorted({output.topic for output in case.outputs}):
         is_table = re.search(rf"TABLE {topic} ", " ".join(case.statements), re.IGNORECASE) is not None
         expected = folded([output for output in case.outputs if output.topic == topic], is_table=is_table)
-        until(lambda topic=topic, is_table=is_table, expected=expected: same(folded(written(system, topic), is_table=is_table), expected))
+        last: list[Rows] = []
+
+        def is_written(topic: str = topic, is_table: bool = is_table, expected: Rows = expected, last: list[Rows] = last) -> bool:
+            last[:] = [folded(written(system, topic), is_table=is_table)]
+            return same(last[0], expected)
+
+        try:
+            until(is_written, WAIT_S)
+        except AssertionError:
+            raise AssertionError(f"{topic} has {last}, not {expected}") from None
 
 
 Rows = dict[bytes | None, list[tuple[Any, int | None]]]

@@ -50,7 +50,7 @@ def pulled(query: e.SelectQuery, catalog: Catalog, *, scans: bool) -> Pulled:
     if not scans and key_of(item):
         _check_key(query, key_of(item))
     clause = from_clause(query, catalog)
-    scope = clause.scope
+    scope = replace(clause.scope, is_pulled=True)
     if set(WINDOW_BOUNDS) <= set(scope.columns):
         query = with_times(query)
         first = [*(k for k in key_of(item) if k not in WINDOW_BOUNDS), *WINDOW_BOUNDS]  # the order of *

@@ -11,17 +11,12 @@ from decimal import Decimal
 
 from tailgate.lake.errors import StatementTooComplex, SyntaxError_
 from tailgate.sql.ksqldb import expressions as e
+from tailgate.sql.ksqldb.names import RESERVED
 from tailgate.sql.ksqldb.tokens import tokens
 from tailgate.sql.lexer.tokens import Cursor
 
 DEPTH_MAX = 60  # nested expressions: a level takes up to 9 frames of Python's stack, which holds 1000
 COMPARISONS = ("=", "<>", "!=", "<=", ">=", "<", ">")
-# words that end an expression, so they are not an alias without AS
-RESERVED = frozenset(
-    """and as between by case cast changes create cross distinct drop else emit end escape explain false final from full group grace
-    having in inner insert into is join left like limit not null on or outer partition period right select then true values when
-    where window with within""".split()
-)
 # words of types that are followed by more
 STRUCTURES = ("array", "map", "struct")
 ALIASES = {"integer": "int", "string": "varchar", "dec": "decimal", "numeric": "decimal"}

@@ -14,6 +14,11 @@ import re
 
 _LOWER, _UPPER = re.compile("[a-z]"), re.compile("[A-Z]")
 _SWAPPED = {**{c: c - 32 for c in range(97, 123)}, **{c: c + 32 for c in range(65, 91)}}
+# words that are names in back-quotes only
+RESERVED = frozenset(
+    """and as between by case cast create cross distinct drop else end false from full group grace having in inner insert into is join
+    left like limit not null on or outer period right select then true values when where window with within""".split()
+)
 PLAIN = re.compile(r"[A-Z_@][A-Z0-9_@]*")
 
 
@@ -40,8 +45,8 @@ def ksqldb_name(name: str) -> str:
 def quoted(name: str) -> str:
     """Returns ksqlDB's spelling of a catalog name, in back-quotes if it needs them.
 
-    >>> quoted("avg_readings"), quoted("A")
-    ('AVG_READINGS', '`a`')
+    >>> quoted("avg_readings"), quoted("A"), quoted("in")
+    ('AVG_READINGS', '`a`', '`IN`')
     """
     spelling = ksqldb_name(name)
-    return spelling if PLAIN.fullmatch(spelling) else "`" + spelling.replace("`", "``") + "`"
+    return spelling if PLAIN.fullmatch(spelling) and name not in RESERVED else "`" + spelling.replace("`", "``") + "`"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from tailgate.sql.ksqldb import expressions as e
-from tailgate.sql.ksqldb.expression_parser import RESERVED, KsqldbCursor, expression
+from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, expression
+from tailgate.sql.ksqldb.names import RESERVED
 
+CLAUSES = RESERVED | {"emit", "partition"}  # words that are not an alias without AS
 MILLISECONDS = {
     "millisecond": 1,
     "second": 1000,
@@ -58,7 +60,7 @@ def _alias(cursor: KsqldbCursor) -> str | None:
     if cursor.accept_word("as"):
         return cursor.name()
     token = cursor.token
-    if token.kind == "quoted" or (token.kind == "word" and token.value not in RESERVED):
+    if token.kind == "quoted" or (token.kind == "word" and token.value not in CLAUSES):
         return cursor.advance().value
     return None
 

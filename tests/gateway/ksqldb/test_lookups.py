@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import count
 
 import psycopg
@@ -9,6 +10,7 @@ import pytest
 
 from tailgate.gateway.answers.lookups import LOOKUPS_BEFORE
 from tailgate.gateway.session.statements import parsing
+from tailgate.sql.ksqldb.functions.volatile import DAY_MS
 from testing.engine_process import until
 from tests.gateway.ksqldb.world import Api, KsqldbWorld
 
@@ -73,6 +75,16 @@ def test_conditions(world: KsqldbWorld, condition: str, keys: list[str]) -> None
             text = f"SELECT sensor, n FROM averages WHERE {condition.format(key)};"
             columns, shown = result(http, text)
             assert (columns, sorted(shown)) == (DECLARED, [(k, rows[k]) for k in expected(key)])
+
+
+def test_the_time_is_that_of_the_answer(api: Api) -> None:
+    """So a table may be read with it, in any clause, and no answer is kept."""
+    before = time.time_ns() // 1_000_000
+    select = "SELECT UNIX_TIMESTAMP() AS t, UNIX_DATE() AS d FROM averages WHERE sensor = 's1' AND UNIX_TIMESTAMP() > n;"
+    answers = [api.lines(select)[1] for _ in range(LOOKUPS_BEFORE + 10)]
+    times = [answer[0] for answer in answers]
+    assert before <= times[0] < times[-1] <= time.time_ns() // 1_000_000 and times == sorted(times)
+    assert {answer[1] for answer in answers} <= {before // DAY_MS, time.time_ns() // 1_000_000 // DAY_MS}
 
 
 def test_network_addresses_are_strings(api: Api, world: KsqldbWorld) -> None:

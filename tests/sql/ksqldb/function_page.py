@@ -22,7 +22,7 @@ show the same rows.
   of a declared stream is known by its record, another one by its values, and a change of a group by the key, the number
   of rows and ROWTIME: equal ones have the same value. The current time, `UNIX_TIMESTAMP()` and `UNIX_DATE()`, may be
   used there over streams, but not with WINDOW SESSION. It is the time when a record, or the last one of a group, is
-  processed.
+  processed. Pull queries of tables have the time of the answer, in any clause.
 - [ksqlDB's dialect](ksqldb.md) describes operators, casts, constructors and access to elements.
 """
 

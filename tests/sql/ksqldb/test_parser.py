@@ -69,6 +69,7 @@ ONE = Constant(1)
         ("a BETWEEN 1 AND b", Between(A, ONE, B)),
         ("a NOT IN (1, b)", InList(A, (ONE, B), negated=True)),
         ("a LIKE 'x!%' ESCAPE '!'", Operation("like", (A, Constant("x!%"), Constant("!")))),
+        ("s.partition + final", Operation("+", (ColumnReference("partition", "s"), ColumnReference("final")))),
         ("a->b->`C d`", FieldAccess(FieldAccess(A, "b"), "C d")),
         ("a->*", FieldAccess(A, None)),
         ("a['k'][-1]", Subscript(Subscript(A, Constant("k")), Constant(-1))),

@@ -60,7 +60,7 @@ def inserting_view(
     if statement.query.limit is not None:
         raise FeatureNotSupported("LIMIT of a persistent query is not supported", position=statement.query.position)
     hidden = None if isinstance(target, Source) else position_columns(target)
-    translation = _with_decimals(derivation(statement.query, source, target.name, hidden=hidden), target)
+    translation = _widened(derivation(statement.query, source, target.name, hidden=hidden), target)
     _check_columns(statement, translation, target, properties)
     translation = timed(translation, timestamp_of(properties), statement.position)
     number = catalog.next_query
@@ -147,10 +147,10 @@ def _target(statement: InsertQuery, catalog: Catalog) -> tuple[Source | Material
     return item, ksqldb
 
 
-def _with_decimals(translation: Translation, target: Source | MaterializedView) -> Translation:
-    """Returns a query whose whole numbers and DECIMAL have the type of the stream's columns of the same names, if it is DECIMAL."""
+def _widened(translation: Translation, target: Source | MaterializedView) -> Translation:
+    """Returns a query whose numbers have the types of the stream's columns of the same names, if these are wider."""
     of_target = column_types(target)
-    wanted = {n: of_target[n] for n, type in translation.columns if n in of_target and _becomes_decimal(type, of_target[n])}
+    wanted = {n: of_target[n] for n, type in translation.columns if n in of_target and _widens(type, of_target[n])}
     if not wanted:
         return translation
     columns = tuple((name, wanted.get(name, type)) for name, type in translation.columns)
@@ -160,8 +160,8 @@ def _with_decimals(translation: Translation, target: Source | MaterializedView) 
     )
 
 
-def _becomes_decimal(type: TypeName, target: TypeName) -> bool:
-    return target.name == "decimal" and type != target and type.name in ("int", "bigint", "decimal")
+def _widens(type: TypeName, target: TypeName) -> bool:
+    return type.name in types.NUMBERS and type != target and types.is_coercible(type, target)
 
 
 def _check_columns(statement: InsertQuery, translation: Translation, target: Source | MaterializedView, properties: KsqldbItem) -> None:

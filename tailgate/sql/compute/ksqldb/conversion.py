@@ -5,7 +5,7 @@ A type is JSON: "int", ["decimal", 4, 2], ["array", type], ["map", type of the v
     boolean                true, false, or a string
     int, bigint            a number, whose fraction is left out, or a string
     double, decimal        a number or a string
-    varchar                a string, or the text of another value
+    varchar                a string, or the text of another value: [a, 1] of an array, JSON of an object
     bytes                  a string
     date, time, timestamp  a whole number
     map                    an object, or an array of objects with key and value
@@ -79,7 +79,7 @@ def converted(value: Json, type: Any) -> Json:
             folded = {key.lower(): item for key, item in value.items()}
             return {name: converted(value.get(name, folded.get(name.lower())), inner) for name, inner in fields}
         case "varchar":
-            return value if isinstance(value, str) else ksqldb_json_text(dump(value))
+            return _text(value)
         case "bytes" if isinstance(value, str):
             return value
         case "boolean" if isinstance(value, bool):
@@ -89,6 +89,12 @@ def converted(value: Json, type: Any) -> Json:
         case "double" | ["decimal", *_] | "int" | "bigint" | "date" | "time" | "timestamp":
             return _number(value, type)
     raise mismatch(value, type)
+
+
+def _text(value: Json) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_text, value))}]"
+    return value if isinstance(value, str) else ksqldb_json_text(dump(value))
 
 
 def _is_entry(value: Json) -> bool:

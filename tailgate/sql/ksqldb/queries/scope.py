@@ -26,8 +26,8 @@ class Scope:
     it exists, which has the name `key_name`.
     `unnamed_key`: the column, which may be hidden, that ROWKEY stands for in a source with an unnamed key.
     `of_join`: the texts of the pseudo columns of the rows of a join of streams. `is_flat`: the texts of the columns of a join
-    are single names, SOURCE.COLUMN. `is_declared`: whether it is a declared stream. `hidden`: the names of the columns with the position
-    of a row of a stream.
+    are single names, SOURCE.COLUMN. `is_declared`: whether it is a declared stream. `is_pulled`: whether the rows
+    are read once, by a pull query. `hidden`: the names of the columns with the position of a row of a stream.
     """
 
     columns: Mapping[str, TypeName]
@@ -42,6 +42,7 @@ class Scope:
     of_join: Mapping[str, str] = field(default_factory=dict)
     is_flat: bool = False
     is_declared: bool = False
+    is_pulled: bool = False
     hidden: tuple[str, ...] = tuple(PSEUDO_COLUMNS)
 
     @property

@@ -28,7 +28,7 @@ from tailgate.lake.errors import (
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.functions.calls import call, row_count, with_unit
-from tailgate.sql.ksqldb.functions.volatile import OF_PLACE, VOLATILE
+from tailgate.sql.ksqldb.functions.volatile import OF_PLACE, VOLATILE, now
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS, order
 from tailgate.sql.ksqldb.queries.groups import Grouping, outside
@@ -265,6 +265,8 @@ class Translator:
 
     def _volatile(self, name: str, position: int) -> Typed:
         """Returns the value of a volatile function: for each row, or outside of aggregates for each change of a group."""
+        if self.scope.is_pulled and name not in OF_PLACE:
+            return now(name)
         is_of_row, record = self._per_record or self._in_aggregate, tuple[str, ...]()
         if not self._parameters and not self._in_table:
             if name in OF_PLACE:

@@ -5,7 +5,9 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import java.util.StringJoiner;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -19,8 +21,8 @@ import tailgate.functions.text.Utf8;
  * ksqlDB's JSON: an object whose members are columns, or the value of the only column.
  *
  * <p>Names match regardless of case; a name that is equal comes first. Members without a column are
- * skipped, and missing ones are NULL. A number may be a string. A text takes any value; objects and
- * arrays become their JSON.
+ * skipped, and missing ones are NULL. A number may be a string. A text takes any value: of an
+ * object its JSON, of an array the texts of its elements, {@code [a, 1]}.
  *
  * <p>Source: ksqlDB 0.29, documentation, "Serialization formats", "JSON".
  */
@@ -101,11 +103,20 @@ final class KsqldbJsonFormat extends Format {
       byte[] ascii = Utf8.ascii(p.getTextCharacters(), p.getTextOffset(), p.getTextLength());
       return ascii != null ? UTF8String.fromBytes(ascii) : Utf8.text(p.getText());
     }
-    if (!token.isStructStart()) return UTF8String.fromString(p.getText());
+    return UTF8String.fromString(textOf(p, token));
+  }
+
+  private static String textOf(JsonParser p, JsonToken token) throws IOException {
+    if (token == JsonToken.START_ARRAY) {
+      StringJoiner elements = new StringJoiner(", ", "[", "]");
+      while (p.nextToken() != JsonToken.END_ARRAY) elements.add(textOf(p, p.currentToken()));
+      return elements.toString();
+    }
+    if (token != JsonToken.START_OBJECT) return p.getText();
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     try (JsonGenerator generator = Jsonb.FACTORY.createGenerator(out)) {
       generator.copyCurrentStructureExact(p);
     }
-    return UTF8String.fromBytes(out.toByteArray());
+    return out.toString(StandardCharsets.UTF_8);
   }
 }

@@ -49,7 +49,7 @@ final class KsqldbTree {
       case "text":
         if (value instanceof UTF8String text) return text;
         if (value instanceof Number || value instanceof Boolean) return UTF8String.fromString(value.toString());
-        return JsonbTree.text(jsonb(value));
+        return UTF8String.fromString(KsqldbConversion.text(jsonb(value)));
       case "jsonb":
         UTF8String json = JsonbTree.text(jsonb(value));
         String nested = columns.nested()[column];

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 import tailgate.functions.json.Jsonb;
@@ -130,7 +131,7 @@ public final class KsqldbConversion {
   private static Object scalar(Object value, String type) {
     switch (type) {
       case "varchar" -> {
-        return value instanceof String ? value : KsqldbJson.ksqldbJsonText(JsonbTree.text(value)).toString();
+        return text(value);
       }
       case "bytes" -> {
         if (value instanceof String) return value;
@@ -156,6 +157,12 @@ public final class KsqldbConversion {
       }
     }
     throw mismatch(value, type);
+  }
+
+  /** Returns a string, or the text of another value: {@code [a, 1]} of an array, JSON of an object. */
+  public static String text(Object value) {
+    if (value instanceof List<?> list) return list.stream().map(KsqldbConversion::text).collect(Collectors.joining(", ", "[", "]"));
+    return value instanceof String s ? s : KsqldbJson.ksqldbJsonText(JsonbTree.text(value)).toString();
   }
 
   /** Returns the error of a value that is not one of a type. */

@@ -57,6 +57,8 @@ class KsqldbFormatsTest {
         "{\"I\": 1.9, \"L\": \"-2\", \"D\": 3, \"N\": \"1.5\", \"S\": {\"x\" : [1, 2.0]}, \"B\": null}"));
     assertEquals("[0,null,null,null,null,null,null,null,null]", decode(f, "{\"I\": 1e-400000000}"));
     assertEquals("[null,null,null,null,12,null,null,null,null]", decode(f, "{\"S\": 12}"));
+    assertEquals("[null,null,null,null,[a, 1.0, [null, {\"x\":[2]}]],null,null,null,null]",
+        decode(f, "{\"S\": [\"a\", 1.0, [null, {\"x\": [2]}]]}"));
     String[][] errors = {
         {"{\"I\": 2147483648}", "22003 int out of range"},
         {"{\"I\": 1e400}", "22003 int out of range"},
