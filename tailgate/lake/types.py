@@ -4,8 +4,8 @@
 
 Where a system lacks a type, its values have another *stored form*: time is a bigint of microseconds, timetz a bigint
 in the order of the values; money is cents; interval is months, days and microseconds; json is text, jsonb canonical
-text; uuid, macaddr and bit are text; inet, cidr and ranges are sortable bytes. A `numeric` is fixed or general (ADR 0020). A
-fixed one is a decimal everywhere. Without a declared precision and scale it has 38 digits and the scale of its
+text; uuid, macaddr and bit are text; inet, cidr, ranges and multiranges are sortable bytes. A `numeric` is fixed or
+general (ADR 0020). A fixed one is a decimal everywhere. Without a declared precision and scale it has 38 digits and the scale of its
 expression (0 for `sum(bigint)`, 16 by default), and clients see no type modifier. A general one has a display scale
 per value, NaN and infinities: a column of a table without a declared precision, or the result of a query. It is a
 struct of unscaled value and display scale or, if 38 digits are too few, of sortable bytes (`lake.sortable`), and text
@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from tailgate.lake.intervals import FIELDS_BY_MASK, FULL_RANGE, interval_name
 from tailgate.lake.keywords import quoted
+from tailgate.lake.ranges import ALL_RANGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,6 @@ GENERAL_DUCKDB = "STRUCT(u DECIMAL(38,0), s SMALLINT, x BLOB)"
 GENERAL_ARROW = pa.struct([("u", pa.decimal128(38, 0)), ("s", pa.int16()), ("x", pa.binary())])
 # a multidimensional array (ADR 0026): its elements, and its dimensions (`values.composites.dimensions`)
 DIMENSIONS_SPARK, DIMENSIONS_DUCKDB = "struct<elements:{},dimensions:array<int>>", "STRUCT(elements {}, dimensions INTEGER[])"
-RANGES = {"int4range": 3904, "int8range": 3926, "numrange": 3906, "daterange": 3912, "tsrange": 3908, "tstzrange": 3910}  # with oids
 
 FACTS: dict[str, Facts] = {
     f.name: f
@@ -80,7 +80,7 @@ FACTS: dict[str, Facts] = {
         Facts("macaddr8", 774, 775, 8, "U", "macaddr8", "string", "VARCHAR", "string"),
         Facts("bit", 1560, 1561, -1, "V", "bit", "string", "VARCHAR", "string"),
         Facts("varbit", 1562, 1563, -1, "V", "bit varying", "string", "VARCHAR", "string"),
-        *(Facts(name, oid, oid + 1, -1, "R", name, "binary", "BLOB", "string") for name, oid in RANGES.items()),
+        *(Facts(name, oid, array_oid, -1, "R", name, "binary", "BLOB", "string") for name, (oid, array_oid) in ALL_RANGES.items()),
         Facts("json", 114, 199, -1, "U", "json", "string", "VARCHAR", "json"),
         Facts("jsonb", 3802, 3807, -1, "U", "jsonb", "string", "VARCHAR", "json"),
         Facts("jsonpath", 4072, 4073, -1, "U", "jsonpath", "string", "VARCHAR", "string"),
@@ -360,7 +360,7 @@ def field_from_json(data: Mapping[str, Any]) -> Field:
 
 ARROW: dict[str, pa.DataType] = {
     "bool": pa.bool_(),
-    **dict.fromkeys(("bytea", "inet", "cidr", *RANGES), pa.binary()),
+    **dict.fromkeys(("bytea", "inet", "cidr", *ALL_RANGES), pa.binary()),
     **dict.fromkeys(("int8", "time", "timetz", "money", "oid", "enum"), pa.int64()),
     "int2": pa.int16(),
     "int4": pa.int32(),

@@ -23,6 +23,7 @@ from tailgate.values.numbers.integers import BIGINT, INTEGER, OID, SMALLINT
 from tailgate.values.numbers.money import MONEY
 from tailgate.values.numbers.numerics import NUMERIC
 from tailgate.values.ranges import codec as ranges
+from tailgate.values.ranges import multirange_codec as multiranges
 from tailgate.values.stored import stored
 from tailgate.values.strings.bits import BITS
 from tailgate.values.strings.byte_strings import BYTEA
@@ -79,6 +80,12 @@ CODECS: dict[str, Codec] = {
     "daterange": ranges.codec_of(DATE),
     "tsrange": ranges.codec_of(TIMESTAMP),
     "tstzrange": ranges.codec_of(TIMESTAMPTZ),
+    "int4multirange": multiranges.codec_of(ranges.codec_of(INTEGER)),
+    "int8multirange": multiranges.codec_of(ranges.codec_of(BIGINT)),
+    "nummultirange": multiranges.codec_of(ranges.codec_of(GENERAL)),
+    "datemultirange": multiranges.codec_of(ranges.codec_of(DATE)),
+    "tsmultirange": multiranges.codec_of(ranges.codec_of(TIMESTAMP)),
+    "tstzmultirange": multiranges.codec_of(ranges.codec_of(TIMESTAMPTZ)),
     "json": JSON,
     "jsonb": JSONB,
     "jsonpath": JSONPATH,

@@ -16,6 +16,7 @@ from tailgate.formats.events import avro as schema
 from tailgate.formats.wire import header
 from tailgate.lake import sortable, types
 from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.ranges import ALL_RANGES
 from tailgate.lake.types import FACTS, EnumType, Field, Type
 from tailgate.sinks.formats import avro, jsons
 from tailgate.values.numeric.scales import scale_of
@@ -101,7 +102,7 @@ TYPES: list[tuple[Type, Any]] = [
     (MOOD, "string"),
     (types.UUID, {"type": "string", "logicalType": "uuid"}),
     *((Type(name), "string") for name in ("inet", "cidr", "macaddr", "macaddr8", "bit", "varbit", "timetz", "char", "money", "jsonpath")),
-    *((Type(name), "string") for name in types.RANGES),
+    *((Type(name), "string") for name in ALL_RANGES),
     (types.JSON, {"type": "string", "connect.name": "io.debezium.data.Json"}),
     (types.JSONB, {"type": "string", "connect.name": "io.debezium.data.Json"}),
     (types.INT4.array(), {"type": "array", "items": ["null", "int"]}),
@@ -156,6 +157,12 @@ PRINTED = {
     "daterange": ["[2024-01-01,infinity)"],
     "tsrange": ['["2024-01-01 00:00:00",)'],
     "tstzrange": ['["2024-01-01 00:00:00+00",)'],
+    "int4multirange": ["{}", "{[1,5),[7,9)}"],
+    "int8multirange": ["{(,)}"],
+    "nummultirange": ["{(1.50,2],(3.0,)}"],
+    "datemultirange": ["{[2024-01-01,infinity)}"],
+    "tsmultirange": ['{["2024-01-01 00:00:00",)}'],
+    "tstzmultirange": ['{["2024-01-01 00:00:00+00",)}'],
 }
 VALUES: list[tuple[Type, list[Any]]] = [
     (types.BOOL, [True, False]),

@@ -9,6 +9,8 @@ from datetime import date, datetime, time, timedelta
 from ipaddress import IPv4Address, IPv6Address, ip_network
 from typing import Any
 
+from tailgate.lake.ranges import MULTIRANGE_OF
+
 LETTERS = "abcABCxyzXYZ0129 ,.;:%_-'\"()[]{}+*/=<>äßé日😀"
 WORDS = ("a", "b", "c", "ab", "é", "1", "12", "x y", "true", "null")
 DAYS = date(2150, 1, 1).toordinal()
@@ -88,6 +90,11 @@ def _range(bounds: Sequence[str]) -> Callable[[random.Random], str]:
     return generate
 
 
+def _multirange(bounds: Sequence[str]) -> Callable[[random.Random], str]:
+    generate = _range(bounds)
+    return lambda rng: "{" + ",".join(generate(rng) for _ in range(rng.randint(0, 4))) + "}"
+
+
 def _interval(rng: random.Random) -> str:
     parts = [f"{rng.randint(-40, 40)} {unit}" for unit in ("years", "mons", "days", "hours", "minutes") if rng.random() < 0.4]
     return " ".join([*parts, f"{rng.randint(-90, 90)}.{rng.randrange(10**6):06d} seconds"])
@@ -163,6 +170,7 @@ GENERATORS: dict[str, Callable[[random.Random], str]] = {
     "bit": lambda rng: _bits(rng, (1, 3, 8, 32)),
     "varbit": lambda rng: _bits(rng, range(70)),
     **{name: _range(bounds) for name, bounds in RANGE_BOUNDS.items()},
+    **{MULTIRANGE_OF[name]: _multirange(bounds) for name, bounds in RANGE_BOUNDS.items()},
     "json": lambda rng: json.dumps(_json(rng), ensure_ascii=rng.random() < 0.5, indent=rng.choice((None, None, 1))),
     "jsonb": lambda rng: json.dumps(_json(rng), ensure_ascii=rng.random() < 0.5),
     "oid": lambda rng: str(rng.getrandbits(32)),

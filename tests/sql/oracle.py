@@ -384,7 +384,7 @@ def agree(function: Function, expected: Result, result: Result) -> bool:
             return math.isclose(expected[1], result[1], rel_tol=1e-12)  # the exact value, rounded once
         if function.name in ("sum", "avg") and isinstance(expected[1], float):
             return math.isclose(expected[1], result[1], rel_tol=1e-6 if function.arguments == ("float4",) else 1e-12)
-        if (function.kind == "cast" or function.arguments == ("numrange",)) and isinstance(expected[1], Decimal):
+        if (function.kind == "cast" or function.arguments in (("numrange",), ("nummultirange",))) and isinstance(expected[1], Decimal):
             return abs(expected[1] - result[1]) <= Decimal(1).scaleb(-NUMERIC_SCALE)
         if function.note == LAST_DIGIT and isinstance(expected[1], float):
             return math.isclose(expected[1], result[1], rel_tol=1e-15)

@@ -51,6 +51,7 @@ SCRIPTS = (
     "domains",
     "networks",
     "ranges",
+    "multiranges",
     "bit_strings",
     "zoned_times",
     "single_bytes",
@@ -112,7 +113,14 @@ DIFFERENT: dict[str, str] = {
         for variables in ("1", '[{"value" : 13}]')
     },
     **dict.fromkeys(
-        ("EXECUTE q ('[1, 2]', '$[')", "EXECUTE q ('1 5')", "EXECUTE p ('x')", "EXECUTE p ('x', '01:02:03.45Z')", "EXECUTE p ('[1,5', 3)"),
+        (
+            "EXECUTE q ('[1, 2]', '$[')",
+            "EXECUTE q ('1 5')",
+            "EXECUTE p ('x')",
+            "EXECUTE p ('x', '01:02:03.45Z')",
+            "EXECUTE p ('[1,5', 3)",
+            "EXECUTE pm ('{[1,5', 3)",
+        ),
         "position",
     ),
     "UPDATE t SET a[:2] = '{1,2}' WHERE id = 3": "detail",
@@ -130,7 +138,7 @@ DIFFERENT: dict[str, str] = {
     "INSERT INTO t (id, n[1]) VALUES (15, 1)": "position",
     "UPDATE t SET d[2] = 12345.1 WHERE id = 1": "detail",
     "CREATE VIEW v AS WITH a AS (DELETE FROM bag RETURNING a) SELECT * FROM a": "message position",
-    **dict.fromkeys(("SELECT '[1'::text::int4range", "SELECT 'x'::text::tsrange"), "detail"),
+    **dict.fromkeys(("SELECT '[1'::text::int4range", "SELECT '{[1'::text::int4multirange", "SELECT 'x'::text::tsrange"), "detail"),
     "SELECT int4range(1, 5, '[') AS a": "hint",
     "SELECT mac FROM hosts UNION SELECT mac8 FROM hosts ORDER BY mac": "hint",
     "SELECT '08:00:2b:01:02:03:04:05'::macaddr8::macaddr": "hint",

@@ -20,7 +20,8 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from tailgate.lake.types import RANGES, Type
+from tailgate.lake.ranges import ALL_RANGES
+from tailgate.lake.types import Type
 from tailgate.sql.functions.comparison import INCOMPARABLE
 from testing.postgres import Postgres
 
@@ -61,7 +62,7 @@ TYPES = {  # by the name of the file
     "bit_3": Type("bit", (3,)),
     "varbit": Type("varbit"),
     "varbit_3": Type("varbit", (3,)),
-    **{name: Type(name) for name in RANGES},
+    **{name: Type(name) for name in ALL_RANGES},
     "json": Type("json"),
     "jsonb": Type("jsonb"),
     "int4_array": Type("int4", is_array=True),

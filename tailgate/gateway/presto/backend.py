@@ -16,7 +16,7 @@ from psycopg.types.string import TextLoader
 
 from tailgate.gateway.presto.types import PrestoType, presto_type
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
-from tailgate.lake.types import RANGES
+from tailgate.lake.ranges import ALL_RANGES
 from tailgate.sql import statements as s
 
 CONNECT_TIMEOUT_S = 10
@@ -25,7 +25,7 @@ CURSOR = "presto"
 NO_FILE = os.path.join(os.devnull, "none")  # cannot exist; libpq warns of a password file that is a device
 # libpq sends a password only if the server may ask for one (require_auth), and certificates and tickets only with TLS and GSSAPI.
 NO_CREDENTIALS: dict[str, Any] = {"require_auth": "none", "sslmode": "disable", "gssencmode": "disable", "passfile": NO_FILE}
-AS_TEXT = ("interval", "jsonb", "json", "inet", "cidr", "timetz", *RANGES)
+AS_TEXT = ("interval", "jsonb", "json", "inet", "cidr", "timetz", *ALL_RANGES)
 READING = ("select", "with", "values", "table", "(")  # first words of queries that our parser may refuse: those of the system catalog
 
 

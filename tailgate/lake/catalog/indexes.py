@@ -35,6 +35,11 @@ KEY_TYPES = frozenset(
         "daterange",
         "tsrange",
         "tstzrange",
+        "int4multirange",
+        "int8multirange",
+        "datemultirange",
+        "tsmultirange",
+        "tstzmultirange",
     )
 )
 

@@ -32,8 +32,8 @@ from tailgate.lake.log.ages import Ages
 from tailgate.lake.log.entry import ALIGNMENT, KINDS, LOG, Header, Section, StateFile, encode_header, rows, stream
 from tailgate.lake.log.log import SECTION, carried, name
 from tailgate.lake.log.recent import SENT_BYTES_MAX
+from tailgate.lake.ranges import ALL_RANGES
 from tailgate.lake.store import FencedWriter, Lock, Revoked
-from tailgate.lake.types import RANGES
 from tailgate.lake.writer.engines import Announcement, announced, forget, locked, renew, wait_until_gone
 
 Changes: TypeAlias = (
@@ -258,7 +258,7 @@ def _state_files(files: Mapping[str, bytes], offset: int) -> Iterator[StateFile]
 def _format(change: Change, after: Catalog) -> int:
     """Returns the format that a change needs: versions that write lower formats do not store its types or the privileges on objects."""
     types = [column.type for item in change.put for column in item.columns]
-    if not RANGES.keys().isdisjoint(name for type in types for name in type.leaves):
+    if not ALL_RANGES.keys().isdisjoint(name for type in types for name in type.leaves):
         return 5
     if after.access:
         return 4

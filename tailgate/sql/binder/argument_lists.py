@@ -10,6 +10,7 @@ from contextlib import suppress
 from sqlglot import exp
 
 from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, SyntaxError_, UndefinedFunction
+from tailgate.lake.ranges import RANGE_OF
 from tailgate.lake.types import JSON, JSONB, TEXT, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.types.coercion import bare_type, coerce, elements_as_text
@@ -18,6 +19,7 @@ from tailgate.sql.binder.types.json_arrays import json_elements
 from tailgate.sql.binder.types.overloads import NO_MATCH, function
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.entry import Function
+from tailgate.sql.functions.ranges import OF_ARRAY
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import Call, Literal, Scalar
 
@@ -87,13 +89,19 @@ def _undefined(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: i
 def bind_variadic(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
     """Binds a call whose last argument is VARIADIC and an array. Raises 42804, 42883, 0A000."""
     first = [binder.bind(n) for n in nodes[:-1]]
-    array = elements_of(binder.bind(nodes[-1].this))
+    given = binder.bind(nodes[-1].this)
+    array = elements_of(given)
     if name in PATHS and len(first) == 1 and (path := coerce(array, TEXT.array(), binder.parameters)) is not None:
         return binder.operate(PATHS[name], [_json(binder, first[0], name, at), path], at)
     if not any(row.variadic for row in catalogue.calls(name)) and name not in BUILDERS:
         function(name, (*(s.type for s in first), array.type), at)
     elif not array.type.is_array:
         raise DatatypeMismatch("VARIADIC argument must be an array", position=position(nodes[-1].this))
+    if name in RANGE_OF and not first and not given.type.multidimensional:
+        ranges = coerce(array, Type(RANGE_OF[name], is_array=True), binder.parameters)
+        if ranges is None:
+            raise _undefined(binder, name, [nodes[-1].this], at)
+        return Call(OF_ARRAY[name], (ranges,), Type(name), at)
     if name in BUILDERS and not first:
         type = BUILDERS[name]
         return Call(catalogue.calls(name)[0], (json_elements(array, type, binder.parameters, at),), type, at)

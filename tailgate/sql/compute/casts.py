@@ -12,7 +12,8 @@ from decimal import Decimal
 from typing import Any
 
 from tailgate.lake.errors import NumericValueOutOfRange
-from tailgate.lake.types import RANGES, Type
+from tailgate.lake.ranges import ALL_RANGES
+from tailgate.lake.types import Type
 from tailgate.sql.compute.registry import udf
 from tailgate.values.composites import records
 from tailgate.values.composites.arrays import as_list, parsed, quote
@@ -28,7 +29,7 @@ PARSED_TYPES = (
     bool int2 int4 int8 float4 float8 date time timetz timestamp timestamptz interval uuid bytea oid inet cidr macaddr macaddr8 bit varbit
     money
 """.split()
-    + list(RANGES)
+    + list(ALL_RANGES)
 )
 
 # --- to text -------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from tailgate.sql.compute import aggregates, casts, dimensions, json_texts, networks, ranges, registry
+from tailgate.sql.compute import aggregates, casts, dimensions, json_texts, multiranges, networks, ranges, registry
 from tailgate.sql.compute.jsonb import access, construction, edits, paths
 from tailgate.sql.compute.ksqldb import casts as ksqldb_casts
 from tailgate.sql.compute.ksqldb import collections as ksqldb_collections
@@ -50,6 +50,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     ksqldb_times,
     ksqldb_urls,
     likes,
+    multiranges,
     networks,
     number_formats,
     number_parsing,

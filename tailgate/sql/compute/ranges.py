@@ -1,5 +1,7 @@
 """Functions of ranges. One function serves all range types, which the first byte of the stored form tells. Bounds are texts.
 
+Functions that depend on the lowest and highest bound only take multiranges, too.
+
 Source: PostgreSQL 15, src/backend/utils/adt/rangetypes.c.
 """
 
@@ -12,6 +14,7 @@ from tailgate.lake.types import Type
 from tailgate.sql.compute.registry import udf
 from tailgate.values.ranges import forms
 from tailgate.values.ranges.forms import RANGE_TYPES, Bound, Range, RangeType, decode, encode, lower_bound, ranged, upper_bound
+from tailgate.values.ranges.multiranges import hull
 from tailgate.values.registry import read_text, text_writer
 
 R = "int4range"  # in place of any range type, which all have the same stored form
@@ -51,18 +54,18 @@ def range(name: str, bounds: list[str | None], flags: list[str | None]) -> bytes
 
 @udf(R, to="text")
 def range_lower(form: bytes) -> str | None:
-    range = decode(form)
+    range = hull(form)
     return None if range.is_empty else _text(range.type, range.lower)
 
 
 @udf(R, to="text")
 def range_upper(form: bytes) -> str | None:
-    range = decode(form)
+    range = hull(form)
     return None if range.is_empty else _text(range.type, range.upper)
 
 
 def _test(name: str, test: Callable[[Range], bool]) -> None:
-    udf(R, to="bool", name=name)(lambda form: test(decode(form)))
+    udf(R, to="bool", name=name)(lambda form: test(hull(form)))
 
 
 _test("range_is_empty", lambda r: r.is_empty)
@@ -92,27 +95,14 @@ def _comparison(name: str, test: Callable[[Range, Range], bool]) -> None:
     """Registers an operator of two ranges that is false if one of them is empty."""
 
     def function(form: bytes, other: bytes) -> bool:
-        a, b = decode(form), decode(other)
+        a, b = hull(form), hull(other)
         return not a.is_empty and not b.is_empty and test(a, b)
 
     udf(R, R, to="bool", name=name)(function)
 
 
-def _overlap(a: Range, b: Range) -> bool:
-    return a.lower.key <= b.upper.key and b.lower.key <= a.upper.key
-
-
-def _touch(upper: Bound, lower: Bound) -> bool:
-    """Returns whether no value is between an upper and a lower bound, or in both ranges."""
-    return not upper.is_infinite and not lower.is_infinite and upper.form == lower.form and upper.is_inclusive != lower.is_inclusive
-
-
-def _adjacent(a: Range, b: Range) -> bool:
-    return _touch(a.upper, b.lower) or _touch(b.upper, a.lower)
-
-
-_comparison("range_overlaps", _overlap)
-_comparison("range_adjacent", _adjacent)
+_comparison("range_overlaps", forms.overlap)
+_comparison("range_adjacent", forms.adjacent)
 _comparison("range_before", lambda a, b: a.upper.key < b.lower.key)
 _comparison("range_overleft", lambda a, b: a.upper.key <= b.upper.key)
 _comparison("range_overright", lambda a, b: a.lower.key >= b.lower.key)
@@ -124,7 +114,7 @@ _comparison("range_overright", lambda a, b: a.lower.key >= b.lower.key)
 @udf(R, R, to=R)
 def range_union(form: bytes, other: bytes) -> bytes:
     a, b = decode(form), decode(other)
-    if not a.is_empty and not b.is_empty and not _overlap(a, b) and not _adjacent(a, b):
+    if not a.is_empty and not b.is_empty and not forms.overlap(a, b) and not forms.adjacent(a, b):
         raise DataException("result of range union would not be contiguous")
     return range_merge(form, other)
 
@@ -135,23 +125,21 @@ def range_merge(form: bytes, other: bytes) -> bytes:
     a, b = decode(form), decode(other)
     if a.is_empty or b.is_empty:
         return other if a.is_empty else form
-    lower = a.lower if a.lower.key < b.lower.key else b.lower
-    return encode(ranged(a.type, lower, a.upper if a.upper.key > b.upper.key else b.upper))
+    return encode(forms.merged(a, b))
 
 
 @udf(R, R, to=R)
 def range_intersect(form: bytes, other: bytes) -> bytes:
     a, b = decode(form), decode(other)
-    if a.is_empty or b.is_empty or not _overlap(a, b):
+    if a.is_empty or b.is_empty or not forms.overlap(a, b):
         return encode(Range(a.type, None))
-    lower = a.lower if a.lower.key >= b.lower.key else b.lower
-    return encode(ranged(a.type, lower, a.upper if a.upper.key <= b.upper.key else b.upper))
+    return encode(forms.intersection(a, b))
 
 
 @udf(R, R, to=R)
 def range_minus(form: bytes, other: bytes) -> bytes:
     a, b = decode(form), decode(other)
-    if a.is_empty or b.is_empty or not _overlap(a, b):
+    if a.is_empty or b.is_empty or not forms.overlap(a, b):
         return form
     begins_inside, ends_inside = a.lower.key >= b.lower.key, a.upper.key <= b.upper.key
     if not begins_inside and not ends_inside:

@@ -12,6 +12,7 @@ The arguments of an ordered-set aggregate are the direct arguments, then the agg
 
 from __future__ import annotations
 
+from tailgate.lake.ranges import ALL_RANGES, MULTIRANGE_OF
 from tailgate.lake.types import Type
 from tailgate.sql.functions.comparison import INTERVAL_DUCKDB
 from tailgate.sql.functions.entry import Function, ResultType
@@ -39,7 +40,8 @@ SIMPLE = """
     count sum avg min max bool_and bool_or every bit_and bit_or bit_xor any_value max_by min_by latest_by_offset earliest_by_offset
     ksqldb_high_watermark
 """.split()
-MAINTAINED = frozenset([*SIMPLE, *VARIANCES, *REGRESSIONS, *COLLECTING, *WITHIN_GROUP])
+RANGE_AGGREGATES = frozenset({"range_agg", "range_intersect_agg"})  # with DISTINCT, their result is the same
+MAINTAINED = frozenset([*SIMPLE, *RANGE_AGGREGATES, *VARIANCES, *REGRESSIONS, *COLLECTING, *WITHIN_GROUP])
 
 
 def _aggregate(name: str, arguments: tuple[str, ...], result: str | ResultType, spark: str, duckdb: str) -> Function:
@@ -162,6 +164,8 @@ ROWS = (
     *(_aggregate(f"{type}_agg", (type,), type, "", "tg_json_array(list({distinct}{0}{order}){filter})") for type in ("json", "jsonb")),
     _aggregate("json_object_agg", ("text", "json"), "json", "", "tg_json_object_agg(list({distinct}[{0}, {1}]{order}){filter})"),
     _aggregate("jsonb_object_agg", ("text", "jsonb"), "jsonb", "", "tg_jsonb_object(list({distinct}[{0}, {1}]{order}){filter})"),
+    *(_aggregate("range_agg", (t,), MULTIRANGE_OF.get(t, t), "", f"tg_range_agg({PRESENT})") for t in ALL_RANGES),
+    *(_aggregate("range_intersect_agg", (t,), t, "", f"tg_range_intersect_agg({PRESENT})") for t in ALL_RANGES),
     _aggregate("mode", ("any",), _first, "", "mode({0}{order}){filter}"),
     _aggregate("percentile_disc", ("float8", "any"), _last, "", "tg_percentile_disc(list({1}{order}){present}, {0})"),
     _aggregate("percentile_cont", ("float8", "float8"), "float8", "", "tg_percentile_cont(list({1}{order}){present}, {0})"),

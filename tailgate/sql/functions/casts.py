@@ -8,7 +8,8 @@ Source: PostgreSQL 15, catalog pg_cast.
 
 from __future__ import annotations
 
-from tailgate.lake.types import MICROSECONDS, RANGES
+from tailgate.lake.ranges import ALL_RANGES, MULTIRANGE_OF, MULTIRANGES, RANGES
+from tailgate.lake.types import MICROSECONDS
 from tailgate.sql.functions.arithmetic import DUCKDB, OVERFLOW, SPARK, UNDERFLOW
 from tailgate.sql.functions.entry import Context, Function, ResultType, duckdb_error, spark_error, strict
 from tailgate.sql.numeric_types import integer, of_scale
@@ -76,6 +77,7 @@ TO_TEXT: dict[str, tuple[str, str]] = {
     "cidr": ("tg_inet_to_text({0})",) * 2,
     "char": ("tg_char_to_text({0})",) * 2,
     **dict.fromkeys(RANGES, ("tg_range_to_text({0})",) * 2),
+    **dict.fromkeys(MULTIRANGES, ("tg_multirange_to_text({0})",) * 2),
     **dict.fromkeys(("uuid", "macaddr", "macaddr8", "bit", "varbit", "json", "jsonb", "jsonpath"), ("{0}", "{0}")),
 }
 # casts to text that print a value as its type's output function does, where the cast of PostgreSQL differs
@@ -90,7 +92,7 @@ OUTPUT = {
 }
 TEXT_TARGETS = (
     "bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "timestamp", "timestamptz", "json", "jsonb", "bytea", "time",
-    "timetz", "interval", "uuid", "oid", "inet", "cidr", "macaddr", "macaddr8", "bit", "varbit", "money", *RANGES,
+    "timetz", "interval", "uuid", "oid", "inet", "cidr", "macaddr", "macaddr8", "bit", "varbit", "money", *ALL_RANGES,
 )  # fmt: skip
 INPUT_FUNCTIONS = {"jsonb": "jsonb_parse"}  # others are text_to_<type>
 
@@ -192,6 +194,7 @@ NETWORKS = (
     _cast("macaddr", "macaddr8", "implicit", "tg_macaddr_to_macaddr8({0})", "tg_macaddr_to_macaddr8({0})"),
     _cast("macaddr8", "macaddr", "implicit", "tg_macaddr8_to_macaddr({0})", "tg_macaddr8_to_macaddr({0})"),
 )
+RANGES_TO_MULTIRANGES = tuple(_cast(t, multi, "explicit", *("tg_range_to_multirange({0})",) * 2) for t, multi in MULTIRANGE_OF.items())
 # an integer becomes the number of bits that the type declares, and one without a declaration
 BITS = (
     _cast("bit", "varbit", "implicit", "{0}", "{0}"),
@@ -225,7 +228,7 @@ OTHERS = (
     ),
 )
 
-ROWS = (*_numbers(), *_texts(), *_json(), *TIMES, *ZONED_TIMES, *SINGLE_BYTES, *MONEY, *NETWORKS, *BITS, *OTHERS)
+ROWS = (*_numbers(), *_texts(), *_json(), *TIMES, *ZONED_TIMES, *SINGLE_BYTES, *MONEY, *NETWORKS, *RANGES_TO_MULTIRANGES, *BITS, *OTHERS)
 
 # Fractions of a second are rounded half away from zero; for timestamps, zero is the begin of 2000.
 EPOCH = 946_684_800_000_000  # 2000-01-01 in microseconds since 1970

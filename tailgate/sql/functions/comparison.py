@@ -14,7 +14,8 @@ SIGNS = ("=", "<>", "<", "<=", ">", ">=")
 INCOMPARABLE = frozenset({"json", "jsonpath"})  # types without comparison operators
 TYPES = """
     bool char int2 int4 int8 float4 float8 numeric text bytea date time timetz timestamp timestamptz uuid oid name inet macaddr macaddr8
-    bit varbit money int4range int8range daterange tsrange tstzrange
+    bit varbit money int4range int8range daterange tsrange tstzrange int4multirange int8multirange datemultirange tsmultirange
+    tstzmultirange
 """.split()
 INTERVAL_SPARK = "(CAST({%d}.months AS DECIMAL(38,0)) * 2592000000000 + CAST({%d}.days AS DECIMAL(20,0)) * 86400000000 + {%d}.micros)"
 INTERVAL_DUCKDB = "(CAST({%d}.months AS HUGEINT) * 2592000000000 + CAST({%d}.days AS HUGEINT) * 86400000000 + {%d}.micros)"
@@ -22,6 +23,7 @@ INTERVAL_DUCKDB = "(CAST({%d}.months AS HUGEINT) * 2592000000000 + CAST({%d}.day
 
 # a numrange without the display scales of its bounds, which are the last 4 bytes
 NUMRANGE_SPARK, NUMRANGE_DUCKDB = "substring({%d}, 1, length({%d}) - 4)", "({%d})[:-5]"
+NUMMULTIRANGE = "tg_multirange_key({%d})"  # without these, in both engines
 
 
 def nested_duckdb(sign: str, left: str, right: str) -> str:
@@ -73,6 +75,7 @@ def _rows() -> list[Function]:
             _row(sign, "bpchar", "bpchar", "rtrim({%d})", "rtrim({%d}, ' ')"),
             _row(sign, "interval", "interval", INTERVAL_SPARK, INTERVAL_DUCKDB),
             _row(sign, "numrange", "numrange", NUMRANGE_SPARK, NUMRANGE_DUCKDB),
+            _row(sign, "nummultirange", "nummultirange", NUMMULTIRANGE, NUMMULTIRANGE),
             _row(sign, "anyenum", "anyenum"),
         ]
     return rows

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tailgate.lake.types import RANGES
+from tailgate.lake.ranges import ALL_RANGES
 from tailgate.sql.functions.casts import OUTPUT, TO_TEXT
 from tailgate.sql.functions.comparison import SIGNS
 from tailgate.sql.functions.entry import Function, Kind, duckdb_error, spark_error, strict, udf
@@ -34,7 +34,7 @@ def _to_jsonb() -> list[Function]:
         rows.append(Function("to_jsonb", (t,), J, *TO_TEXT[t]))
     for t in ("text", "varchar", "name", "uuid", "macaddr", "macaddr8", "bit", "varbit", "jsonpath"):
         rows.append(_both("to_jsonb", (t,), J, "tg_jsonb_of_text({0})"))
-    for t in ("time", "timetz", "interval", "bytea", "inet", "cidr", "char", "money", *RANGES):
+    for t in ("time", "timetz", "interval", "bytea", "inet", "cidr", "char", "money", *ALL_RANGES):
         spark, duckdb = (OUTPUT[t].spark, OUTPUT[t].duckdb) if t in OUTPUT else TO_TEXT[t]
         rows.append(Function("to_jsonb", (t,), J, f"tg_jsonb_of_text({spark})", f"tg_jsonb_of_text({duckdb})"))
     for t in ("float4", "float8", "timestamp", "timestamptz", "date"):

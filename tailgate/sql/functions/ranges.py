@@ -1,7 +1,8 @@
-"""Operators and functions of ranges. User-defined functions take bounds as texts, so that one serves all range types."""
+"""Operators and functions of ranges and multiranges. User-defined functions take bounds as texts, so that one serves all types."""
 
 from __future__ import annotations
 
+from tailgate.lake.ranges import MULTIRANGE_OF
 from tailgate.lake.types import GENERAL, NUMERIC, Type
 from tailgate.sql.functions.casts import TO_TEXT
 from tailgate.sql.functions.entry import Function, udf
@@ -14,8 +15,9 @@ TESTS = {
     "isempty": "range_is_empty",
     **{f"{side}_{word}": f"range_{side}_{word}" for side in ("lower", "upper") for word in ("inc", "inf")},
 }
-COMPARISONS = {"&&": "range_overlaps", "<<": "range_before", "&<": "range_overleft", "&>": "range_overright", "-|-": "range_adjacent"}
-ARITHMETIC = {"+": "range_union", "*": "range_intersect", "-": "range_minus"}
+COMPARISONS = {"<<": "range_before", "&<": "range_overleft", "&>": "range_overright", "-|-": "range_adjacent"}  # of outer bounds
+ARITHMETIC = {"+": "union", "*": "intersect", "-": "minus"}
+NO_RANGES = ("CAST(array() AS ARRAY<BINARY>)", "CAST([] AS BLOB[])")
 
 
 def constructor(name: str, count: int, to_text: tuple[str, str]) -> tuple[str, str]:
@@ -27,9 +29,18 @@ def constructor(name: str, count: int, to_text: tuple[str, str]) -> tuple[str, s
     return templates[0], templates[1]
 
 
-def contains(range: int, element: int, to_text: tuple[str, str]) -> tuple[str, str]:
-    """Returns the templates of `@>` with an element: the numbers of the arguments, and the templates of the element's text."""
-    spark, duckdb = (f"tg_range_contains_element({{{range}}}, {text.replace('{0}', f'{{{element}}}')})" for text in to_text)
+def multirange(name: str, ranges: tuple[str, str]) -> tuple[str, str]:
+    """Returns the templates of a multirange. `name`: of the range type. `ranges`: the templates of a list of ranges."""
+    spark, duckdb = (f"tg_multirange('{name}', {list})" for list in ranges)
+    return spark, duckdb
+
+
+def contains(kind: str, range: int, element: int, to_text: tuple[str, str]) -> tuple[str, str]:
+    """Returns the templates of `@>` with an element.
+
+    `kind`: range or multirange. `range`, `element`: the numbers of the arguments. `to_text`: the templates of the element's text.
+    """
+    spark, duckdb = (f"tg_{kind}_contains_element({{{range}}}, {text.replace('{0}', f'{{{element}}}')})" for text in to_text)
     return spark, duckdb
 
 
@@ -46,22 +57,49 @@ def _of_numrange(types: tuple[Type, ...]) -> Type:
     return GENERAL if keeps_general() else NUMERIC
 
 
-def _rows(name: str, subtype: str) -> list[Function]:
-    pair, to_text = (name, name), TO_TEXT[subtype]
+def _operators(kind: str, pair: tuple[str, str]) -> list[Function]:
+    """Returns the comparisons of two ranges, or of two multiranges or one and a range. `kind`: range or multirange."""
     return [
-        Function(name, (subtype, subtype), name, *constructor(name, 2, to_text), strict=False),
-        Function(name, (subtype, subtype, T), name, *constructor(name, 3, to_text), strict=False),
-        udf("@>", pair, B, "range_contains", "operator"),
-        udf("<@", pair, B, "range_contains", "operator", order=(1, 0)),
-        Function("@>", (name, subtype), B, *contains(0, 1, to_text), "operator"),
-        Function("<@", (subtype, name), B, *contains(1, 0, to_text), "operator"),
+        udf("@>", pair, B, f"{kind}_contains", "operator"),
+        udf("<@", pair, B, f"{kind}_contains", "operator", order=(1, 0)),
         udf(">>", pair, B, "range_before", "operator", order=(1, 0)),
+        udf("&&", pair, B, f"{kind}_overlaps", "operator"),
         *(udf(sign, pair, B, call, "operator") for sign, call in COMPARISONS.items()),
-        *(udf(sign, pair, name, call, "operator") for sign, call in ARITHMETIC.items()),
-        *(udf(function, (name,), B, call) for function, call in TESTS.items()),
-        *(_bound(side, name, subtype) for side in ("lower", "upper")),
-        udf("range_merge", pair, name),
     ]
 
 
+def _of_type(kind: str, name: str, subtype: str) -> list[Function]:
+    """Returns the functions that range and multirange types have in common."""
+    to_text = TO_TEXT[subtype]
+    return [
+        *_operators(kind, (name, name)),
+        Function("@>", (name, subtype), B, *contains(kind, 0, 1, to_text), "operator"),
+        Function("<@", (subtype, name), B, *contains(kind, 1, 0, to_text), "operator"),
+        *(udf(sign, (name, name), name, f"{kind}_{call}", "operator") for sign, call in ARITHMETIC.items()),
+        *(udf(function, (name,), B, call) for function, call in TESTS.items()),
+        *(_bound(side, name, subtype) for side in ("lower", "upper")),
+    ]
+
+
+def _rows(name: str, subtype: str) -> list[Function]:
+    to_text, multi = TO_TEXT[subtype], MULTIRANGE_OF[name]
+    return [
+        Function(name, (subtype, subtype), name, *constructor(name, 2, to_text), strict=False),
+        Function(name, (subtype, subtype, T), name, *constructor(name, 3, to_text), strict=False),
+        *_of_type("range", name, subtype),
+        udf("range_merge", (name, name), name),
+        Function(multi, (), multi, *multirange(name, NO_RANGES)),
+        udf(multi, (name,), multi, "range_to_multirange"),
+        Function(
+            multi, (name, name), multi, *multirange(name, (LISTS[0].format("{*}"), LISTS[1].format("{*}"))), strict=False, variadic=True
+        ),
+        udf("multirange", (name,), multi, "range_to_multirange"),
+        *_of_type("multirange", multi, subtype),
+        *(row for pair in ((multi, name), (name, multi)) for row in _operators("multirange", pair)),
+        udf("range_merge", (multi,), name, "range_of_multirange"),
+    ]
+
+
+# VARIADIC array of ranges, by multirange type
+OF_ARRAY = {multi: Function(multi, (f"{name}[]",), multi, *multirange(name, ("{0}", "{0}"))) for name, multi in MULTIRANGE_OF.items()}
 ROWS = tuple(row for type in RANGE_TYPES.values() for row in _rows(type.name, type.subtype.name))

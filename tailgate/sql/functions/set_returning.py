@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from tailgate.lake.ranges import RANGE_OF
 from tailgate.lake.types import FACTS, Type
 from tailgate.sql.functions import text
 from tailgate.sql.functions.entry import Function, duckdb_error, spark_error
@@ -119,6 +120,7 @@ def _json(type: str) -> list[Function]:
 ROWS = (
     *_series(),
     *(Function("unnest", (f"{t}[]",), _element, "{0}", "{0}", "set") for t in ELEMENTS),
+    *(_set("unnest", (multirange,), range, *("tg_multirange_ranges({0})",) * 2) for multirange, range in RANGE_OF.items()),
     *_json("json"),
     *_json("jsonb"),
     *(replace(row, name="string_to_table", result="text", kind="set") for row in text.ROWS if row.name == "string_to_array"),

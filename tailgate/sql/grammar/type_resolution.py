@@ -17,7 +17,6 @@ KNOWN = frozenset(
     anyelement anyarray
     """.split()
 )
-MULTIRANGES = frozenset("int4multirange int8multirange nummultirange datemultirange tsmultirange tstzmultirange".split())
 WITHOUT_NAME = ("record", "unknown", "enum")  # internal names of types that no statement can name
 SYSTEM = "pg_catalog"  # the schema of PostgreSQL's types
 LENGTHS_MAX = 10485760  # characters of varchar and bpchar, as in PostgreSQL
@@ -49,8 +48,6 @@ def named_type(node: exp.DataType) -> Type:
     at = position(node)
     schema = node.meta.get("schema", "")
     facts = FACTS.get(name)
-    if name in MULTIRANGES and schema in ("", SYSTEM):
-        raise FeatureNotSupported(f"type {name} is not supported", hint="Use an array of ranges.", position=at)
     user_defined = facts is None or name == "enum" or schema not in ("", SYSTEM)
     if user_defined and (name in KNOWN or schema == SYSTEM):
         raise FeatureNotSupported(f"type {name} is not supported", position=at) if name in KNOWN else unknown_type(node)

@@ -1,6 +1,6 @@
 """Sort keys of types whose stored form does not compare like the value.
 
-'1 day' equals '24 hours', 1.0 equals 1 in jsonb and numrange, and char(n) ignores trailing blanks. jsonb is ordered by
+'1 day' equals '24 hours', 1.0 equals 1 in jsonb and numranges, and char(n) ignores trailing blanks. jsonb is ordered by
 its contents. In a row, NULL is above all other values. Two values are equal if and only if their
 sort keys are, so `sql.plan.grouping` also groups rows by sort keys.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.lake.types import BOOL, BYTEA, TEXT, Field, Type, numeric
-from tailgate.sql.functions.comparison import INTERVAL_DUCKDB, INTERVAL_SPARK, NUMRANGE_DUCKDB, NUMRANGE_SPARK
+from tailgate.sql.functions.comparison import INTERVAL_DUCKDB, INTERVAL_SPARK, NUMMULTIRANGE, NUMRANGE_DUCKDB, NUMRANGE_SPARK
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.functions.json import COMPARED
 from tailgate.sql.functions.multidimensional import templates as multidimensional
@@ -32,6 +32,10 @@ ORDERS: dict[str, tuple[Function, Type]] = {
     ),
     "numrange": (
         Function("order", ("numrange",), "bytea", NUMRANGE_SPARK.replace("%d", "0"), NUMRANGE_DUCKDB.replace("%d", "0")),
+        BYTEA,
+    ),
+    "nummultirange": (
+        Function("order", ("nummultirange",), "bytea", NUMMULTIRANGE.replace("%d", "0"), NUMMULTIRANGE.replace("%d", "0")),
         BYTEA,
     ),
     "jsonb": (Function("order", ("jsonb",), "bytea", COMPARED, COMPARED), BYTEA),

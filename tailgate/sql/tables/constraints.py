@@ -34,7 +34,7 @@ from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.statements.tables import Check, ForeignKey, Unique
 from tailgate.sql.tables.names import columns_part, free_name
 
-SEVERAL_FORMS = ("jsonb", "interval", "numrange")  # types with several stored forms of equal values
+SEVERAL_FORMS = ("jsonb", "interval", "numrange", "nummultirange")  # types with several stored forms of equal values
 INTEGERS, TEXTS = frozenset(("int2", "int4", "int8")), frozenset(("text", "varchar"))
 
 

@@ -25,7 +25,7 @@ from tailgate.lake.errors import (
     UndefinedObject,
     WrongObjectType,
 )
-from tailgate.lake.types import RANGES
+from tailgate.lake.ranges import MULTIRANGES, RANGES
 from tailgate.sql.binder.writes.index_expressions import defined, field_of
 from tailgate.sql.binder.writes.targets import check_writable
 from tailgate.sql.definitions import apply_edits
@@ -45,6 +45,7 @@ TEXTS, NETWORKS = ("text", "varchar"), ("inet", "cidr")
 OPERATOR_CLASSES: Mapping[str, tuple[str, ...]] = {  # with the types that they accept; patterns are compared in C order, as all texts are
     **{f"{type}_ops": (type,) for type in (*TYPES, "bpchar", "interval", "jsonb", "enum", "array")},
     "range_ops": tuple(RANGES),
+    "multirange_ops": tuple(MULTIRANGES),
     **dict.fromkeys(("text_ops", "varchar_ops", "text_pattern_ops", "varchar_pattern_ops"), TEXTS),
     **dict.fromkeys(("inet_ops", "cidr_ops"), NETWORKS),
     "bpchar_pattern_ops": ("bpchar",),

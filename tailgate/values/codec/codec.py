@@ -13,7 +13,7 @@ from tailgate.values.codec.style import Style
 
 # A value as input functions return it: time is µs since midnight, timetz a number in its order, date days and timestamps
 # µs since 1970 (a timestamptz in UTC), interval a tuple of months, days and µs, json text, uuid, macaddr and jsonb
-# canonical text, inet, cidr and ranges sortable bytes, an array a tuple.
+# canonical text, inet, cidr, ranges and multiranges sortable bytes, an array a tuple.
 Value: TypeAlias = Union[bool, int, float, str, bytes, Decimal, tuple["Value", ...], None]  # noqa: UP007
 
 # Writes a raw value, as Arrow stores it: text, uuid, json and jsonb are bytes, date is days and timestamps

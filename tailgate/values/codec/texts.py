@@ -16,7 +16,7 @@ def invalid(type: str, text: str) -> TailgateError:
 
 
 def malformed(kind: str, text: str, detail: str) -> TailgateError:
-    """Returns 22P02. `kind`: array, record or range."""
+    """Returns 22P02. `kind`: array, record, range or multirange."""
     return InvalidTextRepresentation(f'malformed {kind} literal: "{text}"', detail=detail)
 
 

@@ -1,1 +1,1 @@
-"""Range types: intervals of integers, numerics, dates and timestamps."""
+"""Range and multirange types: one or several intervals of integers, numerics, dates or timestamps."""

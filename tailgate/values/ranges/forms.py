@@ -180,6 +180,38 @@ def _out_of_range(type: RangeType) -> TailgateError:
     return DatetimeFieldOverflow(message) if type.name == "daterange" else NumericValueOutOfRange(message)
 
 
+# --- two ranges that are not empty ---------------------------------------------------------------
+
+
+def overlap(a: Range, b: Range) -> bool:
+    """Returns whether two ranges have values in common."""
+    return a.lower.key <= b.upper.key and b.lower.key <= a.upper.key
+
+
+def adjacent(a: Range, b: Range) -> bool:
+    """Returns whether two ranges meet: no value is between them or in both."""
+    return _touch(a.upper, b.lower) or _touch(b.upper, a.lower)
+
+
+def _touch(upper: Bound, lower: Bound) -> bool:
+    return not upper.is_infinite and not lower.is_infinite and upper.form == lower.form and upper.is_inclusive != lower.is_inclusive
+
+
+def merged(a: Range, b: Range) -> Range:
+    """Returns the smallest range that contains two ranges."""
+    lower = a.lower if a.lower.key < b.lower.key else b.lower
+    return ranged(a.type, lower, a.upper if a.upper.key > b.upper.key else b.upper)
+
+
+def intersection(a: Range, b: Range) -> Range:
+    """Returns the values that two overlapping ranges have in common."""
+    lower = a.lower if a.lower.key >= b.lower.key else b.lower
+    return ranged(a.type, lower, a.upper if a.upper.key <= b.upper.key else b.upper)
+
+
+# --- the stored form -----------------------------------------------------------------------------
+
+
 def encode(range: Range) -> bytes:
     """Returns the stored form of a range.
 
@@ -202,14 +234,14 @@ def decode(form: bytes) -> Range:
     end = len(form) - (0 if type.width else SCALES)
     if end == 1:
         return Range(type, None)
-    middle = _end(type, form, 1)
+    middle = bound_end(type, form, 1)
     lower, upper = form[1:middle], form[middle:end]
     if type.width:
         return Range(type, (Bound(lower), Bound(upper)))
     return Range(type, (Bound(lower, form[end : end + sortable.SCALE_BYTES]), Bound(upper, form[end + sortable.SCALE_BYTES :])))
 
 
-def _end(type: RangeType, form: bytes, start: int) -> int:
+def bound_end(type: RangeType, form: bytes, start: int) -> int:
     """Returns where a bound ends that starts at a place."""
     if form[start : start + 1] != FINITE:
         return start + 1

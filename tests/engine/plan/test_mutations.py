@@ -62,7 +62,8 @@ CALLS = {
     "Bits": "bool_and bool_or every bit_and bit_or bit_xor", "BitStringTotals": "bit_and bit_or bit_xor", "Sums": "sum avg",
     "GeneralTotals": " ".join(("sum avg", *VARIANCES)), "Moments": " ".join((*VARIANCES, *REGRESSIONS)),
     "ExtremeAccumulator": "min max min_by max_by earliest_by_offset latest_by_offset",
-    "OrderedAccumulator": "string_agg array_agg jsonb_agg jsonb_object_agg json_agg json_object_agg mode percentile_cont percentile_disc",
+    "OrderedAccumulator": "string_agg array_agg jsonb_agg jsonb_object_agg json_agg json_object_agg mode percentile_cont percentile_disc "
+    "range_agg range_intersect_agg",
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Views of ranges, compared with PostgreSQL."""
+"""Views of ranges and multiranges, compared with PostgreSQL."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
-from tailgate.lake.types import GENERAL, INT4, RANGES, Type
+from tailgate.lake.ranges import MULTIRANGE_OF, RANGES
+from tailgate.lake.types import GENERAL, INT4, Type
 from tests.engine.plan.comparison import Relation, compared
 from tests.sql.generated import random_value
 from tests.sql.samples import SAMPLES
 
 pytestmark = pytest.mark.spark
 
-NAMES = dict(zip("ilndtz", RANGES, strict=True))  # of the columns, with their types
+RANGE_COLUMNS = dict(zip("ilndtz", RANGES, strict=True))  # with their types
+NAMES = RANGE_COLUMNS | {f"{c}m": MULTIRANGE_OF[name] for c, name in RANGE_COLUMNS.items()}
 COLUMNS = {"k": INT4, "g": GENERAL, **{c: Type(name) for c, name in NAMES.items()}, "a": Type("int4range", is_array=True)}
 ARRAYS: list[str | None] = [None, "{}", '{"[1,2)",NULL}', '{empty,"[1,5)"}']
 QUERIES = """
@@ -47,6 +49,36 @@ SELECT k, jsonb_agg(i ORDER BY i, k), string_agg(d::text, ',' ORDER BY d, k) FRO
 SELECT unnest(a) AS u, count(*) FROM t GROUP BY u
 SELECT row_to_json(q), q::text FROM (SELECT k, i, n, a FROM t) q
 SELECT coalesce(i, '[1,2)'), greatest(i, '[2,3)'), nullif(d, 'empty'), i = ANY (a), CASE WHEN k > 1 THEN t ELSE 'empty' END FROM t
+SELECT im, lm, nm, dm, tm, zm, im::text, nm::text, zm::text, concat(im, dm) FROM t
+SELECT im, count(*), array_agg(k ORDER BY k), count(DISTINCT dm) FROM t GROUP BY im
+SELECT nm = '{[1,5)}', nm < '{[1.0,5.00)}', nm IS DISTINCT FROM '{[1,5]}', nm IN ('{[1,5)}', '{}'), nm BETWEEN '{(,1)}' AND '{(5,)}' FROM t
+SELECT count(*), min(k) FROM t GROUP BY nm
+SELECT DISTINCT dm, im FROM t
+SELECT count(*) FROM t x JOIN t y ON x.nm = y.nm AND x.k < y.k
+SELECT x.k, y.k, x.im, y.i FROM t x LEFT JOIN t y ON x.im && y.i AND x.k = y.k
+SELECT k, im, rank() OVER (PARTITION BY k ORDER BY im), dense_rank() OVER (ORDER BY dm DESC), max(k) OVER (ORDER BY nm) FROM t
+SELECT lower(im), upper(lm), lower(nm), upper(dm)::text, lower(tm)::text, upper(zm)::text, isempty(nm) FROM t
+SELECT lower_inc(nm), upper_inc(nm), lower_inf(im), upper_inf(dm), lower_inc(tm), upper_inf(zm), range_merge(im), range_merge(nm) FROM t
+SELECT im @> k, k <@ im, nm @> 1.5, nm @> g, dm @> date '2024-02-25', tm @> timestamp '2024-02-25 12:00' FROM t
+SELECT im @> i, i <@ im, i @> im, im <@ i, im @> '{[2,3),[4,5)}'::int4multirange, nm @> n, n @> nm, zm <@ '{(,)}'::tstzmultirange FROM t
+SELECT im && i, i && im, im && '{(,0),[4,5)}'::int4multirange, nm && n, dm && d, tm && t FROM t
+SELECT im << i, i << im, im >> i, i >> im, im << '{[4,6)}'::int4multirange FROM t
+SELECT im &< i, i &< im, im &> i, i &> im, nm &> '{[2,)}'::nummultirange FROM t
+SELECT im -|- i, i -|- im, im -|- '{[5,6),[7,8)}'::int4multirange, nm -|- n, dm -|- d FROM t
+SELECT im + '{[2,6)}', im * '{[2,6),[8,)}', im - '{(,0),[3,5)}', nm + '{(1.5,2]}', nm * '{[0,1.50],(3,)}', nm - '{[1,1.5),[2,2]}' FROM t
+SELECT dm - '{[2024-02-22,2024-02-25]}', tm * '{(,2024-02-24]}', zm + '{[2024-02-24Z,2024-02-25Z)}', lm - lm, dm - multirange(d) FROM t
+SELECT multirange(i), i::int4multirange, int4multirange(i, '[2,6)', int4range(k, k + 1)) FROM t WHERE i IS NOT NULL
+SELECT nummultirange(), datemultirange(d), tsmultirange(VARIADIC ARRAY[t, t]), int8multirange() FROM t WHERE t IS NOT NULL
+SELECT unnest(im) AS u, count(*) FROM t GROUP BY u
+SELECT k, u FROM t, unnest(nm) AS u
+SELECT k, range_agg(i), range_agg(d), range_intersect_agg(i), range_agg(im), range_intersect_agg(im) FROM t GROUP BY k
+SELECT range_agg(t) FILTER (WHERE k > 1), range_agg(DISTINCT d), range_intersect_agg(tm) FILTER (WHERE k = 1) FROM t
+SELECT range_agg(z) FILTER (WHERE k > 5), range_agg(n) @> 1.5, range_intersect_agg(nm) <@ range_agg(nm) FROM t
+SELECT k, i, range_agg(i) OVER (PARTITION BY k ORDER BY i), range_intersect_agg(im) OVER (PARTITION BY k) FROM t
+SELECT im::text::int4multirange, dm::text::datemultirange, nm::text::nummultirange, tm::text::tsmultirange FROM t
+SELECT zm::varchar::tstzmultirange FROM t
+SELECT k, jsonb_build_object('i', im, 'n', nm, 't', tm), to_json(dm), to_jsonb(zm) FROM t
+SELECT coalesce(im, '{[1,2)}'), greatest(im, '{[2,3)}'), nullif(dm, '{}'), CASE WHEN k > 1 THEN tm ELSE '{}' END FROM t
 """.strip().splitlines()
 
 

@@ -30,7 +30,8 @@ from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.indexes import expression_text, indexes
 from tailgate.lake.catalog.roles import OPERATOR_ID, PUBLIC_ID
 from tailgate.lake.catalog.schemas import BUILT_IN, SYSTEM, TAILGATE_ID, TEMPORARY_ID, is_system
-from tailgate.lake.types import RANGES, Field
+from tailgate.lake.ranges import MULTIRANGES, RANGES
+from tailgate.lake.types import Field
 from tailgate.sql.binder.writes.index_expressions import field_of
 
 TYPES, TYPES_ARRAY, RULES, DEPENDENCIES, DEFAULTS = (n << 28 for n in (4, 5, 8, 9, 10))
@@ -44,7 +45,7 @@ OPERATOR_CLASS = {
     "numeric": 3125, "timestamp": 3128, "timestamptz": 3127, "date": 3122, "time": 10038, "uuid": 10065, "bool": 10003, "bytea": 10006,
     "oid": 1981, "name": 10028, "interval": 10022, "jsonb": 10088, "inet": 10015, "cidr": 10015, "macaddr": 10024, "macaddr8": 10026,
     "bit": 10002, "varbit": 10043, "timetz": 10041, "char": 10007, "money": 10047,
-    **dict.fromkeys(RANGES, 10076),
+    **dict.fromkeys(RANGES, 10076), **dict.fromkeys(MULTIRANGES, 10080),
 }  # fmt: skip
 
 RELKIND = {"view": "v", "materialized view": "m"}  # other kinds appear as tables

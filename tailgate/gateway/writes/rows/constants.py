@@ -22,6 +22,7 @@ _PLAIN = frozenset(
     """
     bool int2 int4 int8 float4 float8 text numeric date timestamp timestamptz uuid bytea varchar json jsonb enum
     inet cidr macaddr macaddr8 bit varbit timetz char jsonpath money int4range int8range numrange daterange tsrange tstzrange
+    int4multirange int8multirange nummultirange datemultirange tsmultirange tstzmultirange
     """.split()
 )
 

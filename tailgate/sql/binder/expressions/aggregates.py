@@ -25,7 +25,7 @@ from tailgate.sql.binder.types.dimensions import with_dimensions
 from tailgate.sql.binder.types.json_arrays import json_elements
 from tailgate.sql.binder.types.overloads import arguments, fixed, function, specialized
 from tailgate.sql.functions import catalogue
-from tailgate.sql.functions.aggregates import HYPOTHETICAL, VARIANCES, WITHIN_GROUP
+from tailgate.sql.functions.aggregates import HYPOTHETICAL, RANGE_AGGREGATES, VARIANCES, WITHIN_GROUP
 from tailgate.sql.functions.casts import OUTPUT
 from tailgate.sql.functions.multidimensional import templates as multidimensional
 from tailgate.sql.grammar.names import position
@@ -192,7 +192,7 @@ def _check(parts: Parts, name: str, arguments: tuple[Scalar, ...], order: list[S
     if not parts.distinct:
         return
     for argument in arguments:
-        if name not in (*JSON_TYPES, "count", "min", "max"):
+        if name not in (*JSON_TYPES, *ORDERING, *RANGE_AGGREGATES):
             check_one_form(argument.type, "DISTINCT", at)
     if order and name.endswith("object_agg"):
         raise FeatureNotSupported(f"{name} with DISTINCT and ORDER BY is not supported", position=at)

@@ -92,7 +92,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
     operands = [binder.bind(n) for n in nodes]
     if name in enums.FUNCTIONS:
         return enums.bind_enum_function(binder, name, operands, at)
-    if not rows and len(operands) == 1:
+    if len(operands) == 1 and (not rows or operands[0].type == UNKNOWN):
         # A type's name in the form of a function is a cast, if that cast exists.
         type_name = Name(name, schema)
         if (type := _type_of(name) or enums.user_type(binder, type_name, at)) is not None:

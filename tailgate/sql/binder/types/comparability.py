@@ -12,7 +12,7 @@ from tailgate.sql.plan.sort_keys import EQUAL_FORMS
 def check_one_form(type: Type, clause: str, position: int | None) -> None:
     """Raises 0A000 for types whose equal values can have different stored forms.
 
-    Examples are 1.0 and 1 in jsonb and numrange, and 24 hours and a day in interval.
+    Examples are 1.0 and 1 in jsonb, numrange and nummultirange, and 24 hours and a day in interval.
     """
     if not type.leaves.isdisjoint(EQUAL_FORMS - {"bpchar"}):
         raise FeatureNotSupported(f"{clause} of type {type} is not supported", hint="Cast it to text.", position=position)

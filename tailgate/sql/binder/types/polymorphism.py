@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tailgate.lake.types import RANGES, TEXT, UNKNOWN, Type
+from tailgate.lake.ranges import ALL_RANGES
+from tailgate.lake.types import TEXT, UNKNOWN, Type
 from tailgate.sql.binder.types.coercion import PREFERRED, catalogue_name, common_numeric, implicit, same
 from tailgate.sql.functions.entry import Function
 
@@ -40,7 +41,7 @@ def concrete(row: Function, types: tuple[Type, ...]) -> Function | None:
 
     Returns None if the arguments do not fit them.
     """
-    if any(a in RANGES for a in row.arguments):  # as the concrete rows of anyrange, which casts no other argument
+    if any(a in ALL_RANGES for a in row.arguments):  # as the concrete rows of anyrange and anymultirange, which cast no other argument
         return row if all(t == UNKNOWN or catalogue_name(t) == a for t, a in zip(types, row.arguments, strict=False)) else None
     if not any(a in FAMILIES for a in row.arguments) or not (row.variadic or len(types) == len(row.arguments)):
         return row

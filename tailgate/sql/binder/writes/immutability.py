@@ -7,7 +7,7 @@ Source: PostgreSQL 15, pg_proc.provolatile; tests compare every row of the catal
 
 from __future__ import annotations
 
-from tailgate.lake.types import RANGES
+from tailgate.lake.ranges import ALL_RANGES
 from tailgate.sql.functions.entry import Function
 
 # functions that are stable for all arguments
@@ -18,7 +18,7 @@ STABLE = frozenset(
 STABLE_SIGNATURES = frozenset((("length", ("bytea", "text")), ("to_timestamp", ("text", "text"))))
 TEXTS = frozenset(("text", "varchar", "bpchar", "name"))
 READ_BY_CONTEXT = frozenset(
-    ("date", "time", "timetz", "timestamp", "timestamptz", "interval", "enum", "money", *RANGES)
+    ("date", "time", "timetz", "timestamp", "timestamptz", "interval", "enum", "money", *ALL_RANGES)
 )  # input depends on settings or labels; that of ranges is declared so for all subtypes
 SHOWN_BY_CONTEXT = READ_BY_CONTEXT - {"time", "timetz"}  # types whose output depends on them
 LOCAL = frozenset(("date", "time", "timestamp"))  # types of local time, between which and timestamptz a cast depends on the time zone

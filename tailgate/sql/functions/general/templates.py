@@ -46,14 +46,19 @@ def _contains(container: str, elements: str) -> str:
     return strict(f"(len(list_filter({elements}, lambda tg_y: NOT {_CONTAINS % container})) = 0)", 2)
 
 
-# functions of numrange: templates of Spark and DuckDB
+# functions of numrange and nummultirange: templates of Spark and DuckDB
+_RANGE_TYPES = (("numrange", "range"), ("nummultirange", "multirange"))
 _BOTH_TEXTS = ("tg_general_to_text({0})", TEXT)
 RANGES: dict[tuple[str, str, tuple[str, ...]], tuple[str, str]] = {
     ("function", "numrange", (N, N)): ranges.constructor("numrange", 2, _BOTH_TEXTS),
     ("function", "numrange", (N, N, "text")): ranges.constructor("numrange", 3, _BOTH_TEXTS),
-    ("operator", "@>", ("numrange", N)): ranges.contains(0, 1, _BOTH_TEXTS),
-    ("operator", "<@", (N, "numrange")): ranges.contains(1, 0, _BOTH_TEXTS),
-    **{("function", side, ("numrange",)): (f"tg_text_to_general(tg_range_{side}({{0}}))",) * 2 for side in ("lower", "upper")},
+    **{("operator", "@>", (type, N)): ranges.contains(kind, 0, 1, _BOTH_TEXTS) for type, kind in _RANGE_TYPES},
+    **{("operator", "<@", (N, type)): ranges.contains(kind, 1, 0, _BOTH_TEXTS) for type, kind in _RANGE_TYPES},
+    **{
+        ("function", side, (type,)): (f"tg_text_to_general(tg_range_{side}({{0}}))",) * 2
+        for side in ("lower", "upper")
+        for type, _ in _RANGE_TYPES
+    },
 }
 # by kind, name and types of the arguments
 TEMPLATES: dict[tuple[str, str, tuple[str, ...]], str] = {

@@ -9,12 +9,13 @@ import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 import tailgate.functions.json.Jsonb;
+import tailgate.functions.range.RangeAggregates;
 import tailgate.rows.OrderedCodec;
 import tailgate.rows.SortKeyCodec;
 
 /**
  * Aggregates that are a function of all values in order: array_agg, string_agg, JSON, mode,
- * percentiles.
+ * percentiles, and those of ranges.
  *
  * <p>The values are kept sorted, and the result is recomputed from all of them for each changed
  * group: the cost is the size of the group.
@@ -28,7 +29,7 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
   private static final int BYTES_MAX = 1 << 28;  // limit of one result; PostgreSQL's own limit is four times that
   private static final Set<String> NAMES = Set.of("string_agg", "array_agg", "jsonb_agg",
       "jsonb_object_agg", "json_agg", "json_object_agg", "mode", "percentile_cont",
-      "percentile_disc");
+      "percentile_disc", "range_agg", "range_intersect_agg");
   private final AggregateCall call;
   private final SortKeyCodec order, values;
   private final DataType type;
@@ -43,6 +44,7 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
     boolean fits = switch (call.function) {
       case "array_agg" -> call.result instanceof ArrayType a && a.elementType().equals(type);
       case "mode", "percentile_disc" -> call.result.equals(type);
+      case "range_agg", "range_intersect_agg" -> type == DataTypes.BinaryType && call.result.equals(type);
       case "percentile_cont" -> type == DataTypes.DoubleType && call.result == DataTypes.DoubleType;
       case "string_agg" ->
           type.equals(call.result) && (type instanceof StringType || type == DataTypes.BinaryType)
@@ -55,10 +57,14 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
     if (!fits) throw none(call);
   }
 
+  private boolean ignoresNulls() {
+    return call.is("string_agg", "mode", "percentile_cont", "percentile_disc", "range_agg", "range_intersect_agg");
+  }
+
   public static boolean is(AggregateCall call) { return NAMES.contains(call.function); }
 
   @Override public void add(InternalRow row, long weight) {
-    if (row.isNullAt(call.columns[0]) && call.is("string_agg", "mode", "percentile_cont", "percentile_disc")) return;
+    if (row.isNullAt(call.columns[0]) && ignoresNulls()) return;
     byte[] first = order.encode(row), then = values.encode(row), both = Arrays.copyOf(first, first.length + then.length);
     System.arraycopy(then, 0, both, first.length, then.length);
     change(both, weight);
@@ -116,6 +122,10 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
         long n = count(kept);
         yield n == 0 ? null : between(kept, call.fraction * (n - 1));
       }
+      case "range_agg", "range_intersect_agg" -> {
+        List<byte[]> forms = forms(kept);
+        yield forms.isEmpty() ? null : call.is("range_agg") ? RangeAggregates.union(forms) : RangeAggregates.intersection(forms);
+      }
       default -> text(kept);
     };
   }
@@ -155,6 +165,13 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
       return true;
     });
     return elements;
+  }
+
+  /** Returns the values in stored form, each once. */
+  private List<byte[]> forms(GroupValues kept) {
+    List<byte[]> forms = new ArrayList<>();
+    each(kept, (v, times) -> forms.add((byte[]) v[0]));
+    return forms;
   }
 
   /**

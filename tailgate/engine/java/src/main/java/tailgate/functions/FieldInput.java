@@ -3,13 +3,13 @@ package tailgate.functions;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 
-/** Reads the text of a row or a range, whose fields may have parts in quotes. {@code tailgate/values/codec/texts.py} reads the same. */
+/** Reads the text of a row, range or multirange, whose fields may have parts in quotes. {@code tailgate/values/codec/texts.py} reads the same. */
 public final class FieldInput {
   private final String kind;
   private final String text;
   private int at = 0;
 
-  /** {@code kind}: record or range, for the error. Blanks before the text have no meaning. */
+  /** {@code kind}: record, range or multirange, for the error. Blanks before the text have no meaning. */
   public FieldInput(String kind, UTF8String text) {
     this.kind = kind;
     this.text = text.toString();
@@ -49,6 +49,24 @@ public final class FieldInput {
     return at == begin ? null : UTF8String.fromString(field.toString());
   }
 
+  /** Consumes a range: the characters from an opening bracket to the closing one, which is not in quotes. Returns them as they are. */
+  public UTF8String bracketed() {
+    int begin = at;
+    expect("[(");
+    boolean quoted = false;
+    while (quoted || !isAt(")]")) {
+      char c = next();
+      if (c == '\\') {
+        skipBlanks();
+        next();
+      } else if (c == '"') {
+        quoted = !quoted;
+      }
+    }
+    at++;
+    return UTF8String.fromString(text.substring(begin, at));
+  }
+
   /** Checks that only blanks follow. */
   public void end() {
     skipBlanks();
@@ -62,7 +80,7 @@ public final class FieldInput {
 
   private boolean isAt(String characters) { return at < text.length() && characters.indexOf(text.charAt(at)) >= 0; }
 
-  private void skipBlanks() {
+  public void skipBlanks() {
     while (at < text.length() && TextInput.isSpace(text.charAt(at))) at++;
   }
 

@@ -60,6 +60,7 @@ import tailgate.functions.numeric.NumberFormats;
 import tailgate.functions.numeric.NumberInput;
 import tailgate.functions.numeric.NumberParsing;
 import tailgate.functions.numeric.NumericFunctions;
+import tailgate.functions.range.MultirangeFunctions;
 import tailgate.functions.range.RangeFunctions;
 import tailgate.functions.text.ArrayDimensions;
 import tailgate.functions.text.BitStrings;
@@ -91,6 +92,7 @@ import tailgate.functions.time.ZonedTimes;
 public final class Functions {
   private static final DataType TEXT = DataTypes.StringType;
   private static final DataType INT = DataTypes.IntegerType;
+  private static final DataType BINARY = DataTypes.BinaryType;
   private static final DataType BIGINT = DataTypes.LongType;
   private static final DataType BOOL = DataTypes.BooleanType;
   private static final DataType TEXT_ARRAY = DataTypes.createArrayType(DataTypes.StringType, true);
@@ -127,6 +129,7 @@ public final class Functions {
       KsqldbTimes.class,
       KsqldbUrls.class,
       LikePatterns.class,
+      MultirangeFunctions.class,
       NetworkFunctions.class,
       Timestamps.class,
       NumberFormats.class,
@@ -149,7 +152,7 @@ public final class Functions {
       double.class, DataTypes.DoubleType,
       float.class, DataTypes.FloatType,
       boolean.class, BOOL,
-      byte[].class, DataTypes.BinaryType,
+      byte[].class, BINARY,
       ArrayData.class, TEXT_ARRAY,
       InternalRow.class, INTERVAL);
 
@@ -311,7 +314,9 @@ public final class Functions {
       return type == BIGINT || type == DataTypes.TimestampType || type == DataTypes.TimestampNTZType;
     }
     if (javaType == Decimal.class) return type instanceof DecimalType;
-    if (javaType == ArrayData.class) return type instanceof ArrayType a && a.elementType() instanceof StringType;
+    if (javaType == ArrayData.class) {
+      return type instanceof ArrayType array && (array.elementType() instanceof StringType || array.elementType() == BINARY);
+    }
     return DataType.equalsIgnoreNullability(type, sqlType(m, javaType));
   }
 

@@ -54,6 +54,12 @@ class GoldenTest {
       "daterange|tg_range_to_text(tg_text_to_daterange(x))",
       "tsrange|tg_range_to_text(tg_text_to_tsrange(x))",
       "tstzrange|tg_range_to_text(tg_text_to_tstzrange(x))",
+      "int4multirange|tg_multirange_to_text(tg_text_to_int4multirange(x))",
+      "int8multirange|tg_multirange_to_text(tg_text_to_int8multirange(x))",
+      "nummultirange|tg_multirange_to_text(tg_text_to_nummultirange(x))",
+      "datemultirange|tg_multirange_to_text(tg_text_to_datemultirange(x))",
+      "tsmultirange|tg_multirange_to_text(tg_text_to_tsmultirange(x))",
+      "tstzmultirange|tg_multirange_to_text(tg_text_to_tstzmultirange(x))",
       "json|tg_text_to_json(x)",
       "jsonb|tg_jsonb_parse(x)",
   })

@@ -4,9 +4,11 @@ import java.util.Arrays;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 import tailgate.functions.FieldInput;
+import tailgate.functions.TextInput;
 
 /** A range. An empty one has no bounds. {@code tailgate/values/ranges/forms.py} describes the stored form. */
 record Range(RangeType type, Bound lower, Bound upper) {
+  private static final String EMPTY = "empty";
   private static final String ENDS = ",)]";  // of the text of a bound
 
   static Range empty(RangeType type) { return new Range(type, null, null); }
@@ -14,7 +16,7 @@ record Range(RangeType type, Bound lower, Bound upper) {
   /** Returns the range of a text. Raises 22P02. */
   static Range read(UTF8String text, RangeType type) {
     FieldInput input = new FieldInput("range", text);
-    if (input.accept("empty")) {
+    if (input.accept(EMPTY)) {
       input.end();
       return empty(type);
     }
@@ -56,6 +58,18 @@ record Range(RangeType type, Bound lower, Bound upper) {
 
   boolean isEmpty() { return lower == null; }
 
+  String text() {
+    if (isEmpty()) return EMPTY;
+    return (lower.isInclusive() ? "[" : "(") + quoted(type.text(lower)) + "," + quoted(type.text(upper))
+        + (upper.isInclusive() ? "]" : ")");
+  }
+
+  private static String quoted(UTF8String bound) {
+    if (bound == null) return "";
+    String text = bound.toString();
+    return text.chars().anyMatch(c -> TextInput.isSpace((char) c)) ? '"' + text + '"' : text;
+  }
+
   static Range decode(byte[] form) {
     RangeType type = RangeType.of(form[0]);
     int size = Bound.NO_SCALE.length;
@@ -85,9 +99,25 @@ record Range(RangeType type, Bound lower, Bound upper) {
     return form;
   }
 
+  // ---- two ranges that are not empty --------------------------------------------------------------
+
   boolean overlaps(Range other) { return lower.compareTo(other.upper) <= 0 && other.lower.compareTo(upper) <= 0; }
 
   boolean isAdjacent(Range other) { return touch(upper, other.lower) || touch(other.upper, lower); }
+
+  boolean isBefore(Range other) { return upper.compareTo(other.lower) < 0; }
+
+  /** Returns the smallest range that contains both. */
+  Range merged(Range other) {
+    Bound low = lower.compareTo(other.lower) < 0 ? lower : other.lower;
+    return between(type, low, upper.compareTo(other.upper) > 0 ? upper : other.upper);
+  }
+
+  /** Returns the values that two overlapping ranges have in common. */
+  Range intersection(Range other) {
+    Bound low = lower.compareTo(other.lower) >= 0 ? lower : other.lower;
+    return between(type, low, upper.compareTo(other.upper) <= 0 ? upper : other.upper);
+  }
 
   private static boolean touch(Bound upper, Bound lower) {
     return !upper.isInfinite() && !lower.isInfinite() && upper.compareValue(lower) == 0 && upper.isInclusive() != lower.isInclusive();

@@ -3,17 +3,15 @@ package tailgate.functions.range;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
-import tailgate.functions.TextInput;
 
 /**
- * Functions of ranges, which are their stored form ({@link Range}). Bounds are texts.
+ * Functions of ranges, which are their stored form ({@link Range}). Bounds are texts. Functions that depend on the lowest and highest
+ * bound only take multiranges, too.
  *
  * <p>Generated code calls them ({@code Functions}); arguments are not NULL. {@code
  * tailgate/sql/compute/ranges.py} computes the same and names the source.
  */
 public final class RangeFunctions {
-  private static final UTF8String EMPTY = UTF8String.fromString("empty");
-
   private RangeFunctions() {}
 
   // ---- text -------------------------------------------------------------------------------------
@@ -32,18 +30,7 @@ public final class RangeFunctions {
 
   private static byte[] read(UTF8String text, RangeType type) { return Range.read(text, type).encode(); }
 
-  public static UTF8String rangeToText(byte[] form) {
-    Range range = Range.decode(form);
-    if (range.isEmpty()) return EMPTY;
-    return UTF8String.fromString((range.lower().isInclusive() ? "[" : "(") + quoted(range.type().text(range.lower())) + ","
-        + quoted(range.type().text(range.upper())) + (range.upper().isInclusive() ? "]" : ")"));
-  }
-
-  private static String quoted(UTF8String bound) {
-    if (bound == null) return "";
-    String text = bound.toString();
-    return text.chars().anyMatch(c -> TextInput.isSpace((char) c)) ? '"' + text + '"' : text;
-  }
+  public static UTF8String rangeToText(byte[] form) { return UTF8String.fromString(Range.decode(form).text()); }
 
   // ---- bounds -----------------------------------------------------------------------------------
 
@@ -57,34 +44,34 @@ public final class RangeFunctions {
   }
 
   public static UTF8String rangeLower(byte[] form) {
-    Range range = Range.decode(form);
+    Range range = Multirange.hull(form);
     return range.isEmpty() ? null : range.type().text(range.lower());
   }
 
   public static UTF8String rangeUpper(byte[] form) {
-    Range range = Range.decode(form);
+    Range range = Multirange.hull(form);
     return range.isEmpty() ? null : range.type().text(range.upper());
   }
 
-  public static boolean rangeIsEmpty(byte[] form) { return Range.decode(form).isEmpty(); }
+  public static boolean rangeIsEmpty(byte[] form) { return Multirange.hull(form).isEmpty(); }
 
   public static boolean rangeLowerInc(byte[] form) {
-    Range range = Range.decode(form);
+    Range range = Multirange.hull(form);
     return !range.isEmpty() && range.lower().isInclusive();
   }
 
   public static boolean rangeUpperInc(byte[] form) {
-    Range range = Range.decode(form);
+    Range range = Multirange.hull(form);
     return !range.isEmpty() && range.upper().isInclusive();
   }
 
   public static boolean rangeLowerInf(byte[] form) {
-    Range range = Range.decode(form);
+    Range range = Multirange.hull(form);
     return !range.isEmpty() && range.lower().isInfinite();
   }
 
   public static boolean rangeUpperInf(byte[] form) {
-    Range range = Range.decode(form);
+    Range range = Multirange.hull(form);
     return !range.isEmpty() && range.upper().isInfinite();
   }
 
@@ -110,26 +97,26 @@ public final class RangeFunctions {
   }
 
   public static boolean rangeAdjacent(byte[] form, byte[] other) {
-    Range a = Range.decode(form);
-    Range b = Range.decode(other);
+    Range a = Multirange.hull(form);
+    Range b = Multirange.hull(other);
     return !a.isEmpty() && !b.isEmpty() && a.isAdjacent(b);
   }
 
   public static boolean rangeBefore(byte[] form, byte[] other) {
-    Range a = Range.decode(form);
-    Range b = Range.decode(other);
-    return !a.isEmpty() && !b.isEmpty() && a.upper().compareTo(b.lower()) < 0;
+    Range a = Multirange.hull(form);
+    Range b = Multirange.hull(other);
+    return !a.isEmpty() && !b.isEmpty() && a.isBefore(b);
   }
 
   public static boolean rangeOverleft(byte[] form, byte[] other) {
-    Range a = Range.decode(form);
-    Range b = Range.decode(other);
+    Range a = Multirange.hull(form);
+    Range b = Multirange.hull(other);
     return !a.isEmpty() && !b.isEmpty() && a.upper().compareTo(b.upper()) <= 0;
   }
 
   public static boolean rangeOverright(byte[] form, byte[] other) {
-    Range a = Range.decode(form);
-    Range b = Range.decode(other);
+    Range a = Multirange.hull(form);
+    Range b = Multirange.hull(other);
     return !a.isEmpty() && !b.isEmpty() && a.lower().compareTo(b.lower()) >= 0;
   }
 
@@ -148,16 +135,14 @@ public final class RangeFunctions {
     Range a = Range.decode(form);
     Range b = Range.decode(other);
     if (a.isEmpty() || b.isEmpty()) return a.isEmpty() ? other : form;
-    Bound lower = a.lower().compareTo(b.lower()) < 0 ? a.lower() : b.lower();
-    return Range.between(a.type(), lower, a.upper().compareTo(b.upper()) > 0 ? a.upper() : b.upper()).encode();
+    return a.merged(b).encode();
   }
 
   public static byte[] rangeIntersect(byte[] form, byte[] other) {
     Range a = Range.decode(form);
     Range b = Range.decode(other);
     if (a.isEmpty() || b.isEmpty() || !a.overlaps(b)) return Range.empty(a.type()).encode();
-    Bound lower = a.lower().compareTo(b.lower()) >= 0 ? a.lower() : b.lower();
-    return Range.between(a.type(), lower, a.upper().compareTo(b.upper()) <= 0 ? a.upper() : b.upper()).encode();
+    return a.intersection(b).encode();
   }
 
   public static byte[] rangeMinus(byte[] form, byte[] other) {

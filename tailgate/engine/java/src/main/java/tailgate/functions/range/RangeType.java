@@ -32,6 +32,11 @@ enum RangeType {
     throw new IllegalArgumentException("range type " + tag);
   }
 
+  /** Returns the type of the ranges of a multirange, from the first byte of its stored form. */
+  static RangeType ofMultirange(byte tag) { return of((byte) Character.toLowerCase(tag)); }
+
+  byte multirangeTag() { return (byte) Character.toUpperCase(tag); }
+
   static RangeType of(UTF8String name) { return valueOf(name.toString().toUpperCase(Locale.ROOT)); }
 
   boolean isDiscrete() { return this == INT4RANGE || this == INT8RANGE || this == DATERANGE; }
