@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from tailgate.sql import plan
+from tailgate.sql.compute.catalogue import UDFS
 from testing.reference import general
 from testing.reference.general import General, form
 from testing.reference.values import Failure, Value, fit, half_up, order
@@ -254,6 +255,10 @@ def percentile(call: plan.AggregateCall, rows: Rows) -> Value:
     return low if math.floor(place) == math.ceil(place) else low + (place - math.floor(place)) * (high - low)
 
 
+def ranges(call: plan.AggregateCall, rows: Rows) -> Value:
+    return UDFS[call.function.name].function([r[0] for r in rows])
+
+
 REGRESSIONS = """
     corr covar_pop covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
 """.split()
@@ -274,6 +279,8 @@ TOTALS: dict[str, Callable[[plan.AggregateCall, Rows], Value]] = {
     **dict.fromkeys(("var_pop", *SAMPLES[:2], "stddev_pop", *SAMPLES[2:4]), variance),
     **dict.fromkeys(REGRESSIONS, regression),
     "array_agg": array,
+    "range_agg": ranges,
+    "range_intersect_agg": ranges,
     "string_agg": joined,
     "json_agg": json_array,
     "jsonb_agg": json_array,

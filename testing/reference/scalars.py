@@ -15,6 +15,7 @@ from typing import Any
 
 from tailgate.lake.types import Type
 from tailgate.sql import plan
+from tailgate.sql.compute.catalogue import UDFS
 from testing.reference import general
 from testing.reference.aggregates import sortable
 from testing.reference.sets import json_text
@@ -273,4 +274,5 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "upper": str.upper,
     "lower": str.lower,
     "date_trunc": date_trunc,
+    "int4range": lambda *bounds: UDFS["range"].function("int4range", [None if b is None else str(b) for b in bounds], ["[)"]),
 }

@@ -106,6 +106,8 @@ def _skipped(text: str, at: int) -> int:
 def _parts_binary(data: bytes) -> Iterator[bytes]:
     """Yields the binary forms of the ranges of a multirange. Raises 08P01."""
     count, at = _number(data, 0), _LENGTH.size
+    if count < 0:
+        raise insufficient()
     for _ in range(count):
         length = _number(data, at)
         at += _LENGTH.size

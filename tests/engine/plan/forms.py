@@ -372,7 +372,8 @@ AGGREGATES = (
     "jsonb_agg({int} ORDER BY {by}{way}, {int})", "json_agg({text})", "jsonb_object_agg({text}, {int})", "json_object_agg({text}, {int})",
     "json_object_agg(coalesce({text}, ''), {text})", "mode() WITHIN GROUP (ORDER BY {sorted})",
     "percentile_cont(0.25) WITHIN GROUP (ORDER BY {int}{way})", "percentile_disc(0.9) WITHIN GROUP (ORDER BY {sorted}{way})",
-    "any_value({any})", "max_by({any}, {by})",
+    "any_value({any})", "max_by({any}, {by})", "range_agg(int4range({int} % 20, {int} % 20 + 3))",
+    "range_intersect_agg(int4range({int} % 4, {int} % 4 + 3))",
     "min_by({any}, {by})", "latest_by_offset({any}, {long})", "earliest_by_offset({any}, {long})",
     "sum({interval})", "avg(DISTINCT {num})", "sum(DISTINCT {float})", "count(DISTINCT {num})",
 )  # fmt: skip
