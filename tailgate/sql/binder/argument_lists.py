@@ -89,15 +89,15 @@ def _undefined(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: i
 def bind_variadic(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
     """Binds a call whose last argument is VARIADIC and an array. Raises 42804, 42883, 0A000."""
     first = [binder.bind(n) for n in nodes[:-1]]
-    given = binder.bind(nodes[-1].this)
-    array = elements_of(given)
+    argument = binder.bind(nodes[-1].this)
+    array = elements_of(argument)
     if name in PATHS and len(first) == 1 and (path := coerce(array, TEXT.array(), binder.parameters)) is not None:
         return binder.operate(PATHS[name], [_json(binder, first[0], name, at), path], at)
     if not any(row.variadic for row in catalogue.calls(name)) and name not in BUILDERS:
         function(name, (*(s.type for s in first), array.type), at)
     elif not array.type.is_array:
         raise DatatypeMismatch("VARIADIC argument must be an array", position=position(nodes[-1].this))
-    if name in RANGE_OF and not first and not given.type.multidimensional:
+    if name in RANGE_OF and not first and not argument.type.multidimensional:
         ranges = coerce(array, Type(RANGE_OF[name], is_array=True), binder.parameters)
         if ranges is None:
             raise _undefined(binder, name, [nodes[-1].this], at)

@@ -3,7 +3,7 @@ package tailgate.functions.range;
 import java.util.ArrayList;
 import java.util.List;
 
-/** range_agg and range_intersect_agg of the stored forms of ranges or multiranges, at least one, in an order that depends on the values only. */
+/** range_agg and range_intersect_agg of one or more ranges or multiranges in stored form, in an order that depends on them only. */
 public final class RangeAggregates {
   private RangeAggregates() {}
 
