@@ -9,14 +9,18 @@ A gateway writes its file and removes it when it ends. One that has crashed is f
 
 from __future__ import annotations
 
+import contextlib
+import json
 import logging
 import secrets
 import socket
 import time
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tailgate.lake.folder import Lake
+from tailgate.lake.host import process_tls
 from tailgate.lake.host.process_tls import joined, split
 from tailgate.lake.store import announcements, documents
 from tailgate.lake.store.documents import Document
@@ -26,6 +30,7 @@ NUMBERS = 1 << 15  # of gateways
 RENEW_S = 30.0  # between two renewals of an announcement that other machines read
 EXPIRED_S = 120.0  # without a renewal, until the announcement of a gateway on another machine is removed
 SECRET_BYTES = 32
+ANSWER_BYTES_MAX = 32 << 20  # of a gateway: the lags of some ten thousand relations, the rows of a sink
 _SECRET = f"{FOLDER}/secret"
 
 log = logging.getLogger("tailgate.lake")
@@ -133,6 +138,16 @@ def announced(lake: Lake, but: str | None = None) -> list[Peer]:
     """
     peers = (_peer(name, content) for name, content in announcements.running(lake.store, FOLDER, elsewhere=True) if name != but)
     return [peer for peer in peers if peer.is_here or peer.certificate is not None]
+
+
+def ask(peer: Peer, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any] | None:
+    """Returns the answer of a gateway to a request, or None if it gives none in time."""
+    with contextlib.suppress(OSError, ValueError), process_tls.connect(peer.address, peer.certificate, timeout_s) as connection:
+        connection.sendall(json.dumps({"token": peer.token, **request}).encode() + b"\n")
+        with connection.makefile("rb") as stream:
+            answer = json.loads(stream.readline(ANSWER_BYTES_MAX))
+            return answer if isinstance(answer, dict) else None
+    return None
 
 
 def of_this_machine(lake: Lake) -> list[Peer]:

@@ -22,11 +22,10 @@ from tailgate.lake import control, peers
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import sinks_process
 from tailgate.lake.writer import engines
-from tailgate.operations.watch import missed
+from tailgate.operations.watch import missed, observation
 from tailgate.operations.watch.alerts import PAGE, alerts
 from tailgate.operations.watch.checks import CHECKS, CLOCK_AHEAD_MAX_MS, DISK_FREE_MIN, ENGINE_STATES, READ
 from tailgate.operations.watch.notifications import Notifications
-from tailgate.operations.watch.observation import ask_gateway
 
 ANSWER_S = 5.0  # the engine waits up to three seconds for a broker
 WATCHED_MS = 15_000  # alerts of a `tailgate watch` that has observed nothing for longer say nothing about the present
@@ -122,7 +121,7 @@ def _seconds(ms: float | None) -> str:
 
 def _lags(lake: Lake) -> dict[str, dict[str, float | None]]:
     """Returns the freshness lag of each relation, the largest that a gateway shows; unknown if one does not know it."""
-    answers = [ask_gateway(peer, {"do": "lags"}) for peer in peers.announced(lake)]
+    answers = [peers.ask(peer, {"do": "lags"}, observation.ANSWER_S) for peer in peers.announced(lake)]
     by_gateway = [answer["lags"] for answer in answers if answer is not None and "lags" in answer]
     lags: dict[str, dict[str, float | None]] = {}
     for name in {name for of_gateway in by_gateway for name in of_gateway}:

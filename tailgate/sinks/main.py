@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tailgate.lake.catalog import Catalog, Secret, Sink
+from tailgate.lake.catalog import Catalog, Secret, Sink, View
 from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.catalog.secrets import Vault, secrets_of, settings
 from tailgate.lake.errors import Gone, TailgateError
@@ -36,6 +36,7 @@ from tailgate.operations.settings.process import ProcessSettings
 from tailgate.sinks import metrics, status
 from tailgate.sinks.failures import Replaced
 from tailgate.sinks.follower import Follower
+from tailgate.sinks.samples.sampler import Sampler
 from tailgate.sinks.status import Copy, Position
 from tailgate.sinks.worker import Begin, Worker
 
@@ -190,7 +191,8 @@ class Sinks:
         with self._starting:
             if not self._stopping.is_set():
                 self._used[item.id] = _used_by(item, catalog)
-                worker = self._workers[item.id] = Worker(self._lake, item, relation, begin, self._follower, self._instance, opened)
+                kind = Sampler if isinstance(relation, View) else Worker
+                worker = self._workers[item.id] = kind(self._lake, item, relation, begin, self._follower, self._instance, opened)
                 worker.start()
 
     def _began(self, item: Sink) -> Begin | None:

@@ -43,12 +43,12 @@ def connect(metrics: Metrics, sinks: Sinks) -> None:
         return series
 
     def lag_s(worker: Worker) -> float:
-        return max(0.0, time.time() - worker.position.time / 1000) if worker.position.n < sinks.n else 0.0
+        return max(0.0, time.time() - worker.position.time / 1000) if worker.held < sinks.n else 0.0
 
     metrics.read(P + "up", workers(lambda worker: int(worker.up)))
     metrics.read(P + "events_total", workers(lambda worker: worker.events))
     metrics.read(P + "retries_total", workers(lambda worker: worker.retries))
-    metrics.read(P + "entries_behind", workers(lambda worker: max(0, sinks.n - worker.position.n)))
+    metrics.read(P + "entries_behind", workers(lambda worker: max(0, sinks.n - worker.held)))
     metrics.read(P + "lag_seconds", workers(lag_s))
 
 

@@ -6,7 +6,9 @@
 
 The sink's topic has everything up to entry `n` of the log, whose time is `time`. While `filled` is
 false, it has only the first `snapshot_rows` events of the snapshot at that entry. `instance`
-identifies the process that wrote the record; the newest one owns the sink.
+identifies the process that wrote the record; the newest one owns the sink. The topic of a sink over
+the schema `tailgate` has everything up to the sample `n`, whose rows the file `rows` of the lake has
+(`samples`).
 
 Source: Kafka, KIP-98 (transactions); Materialize, storage/sink/kafka: its progress topic.
 """
@@ -43,6 +45,7 @@ class Progress:
     snapshot_rows: int
     filled: bool
     instance: str
+    rows: str = ""
 
 
 def topic(lake_id: str) -> str:
@@ -60,7 +63,7 @@ def value(progress: Progress) -> bytes:
 def parsed(data: bytes) -> Progress:
     """Returns the progress from a record's value. Unknown fields are ignored."""
     fields = json.loads(data)
-    return Progress(**{name: fields[name] for name in Progress.__slots__})
+    return Progress(**{name: fields[name] for name in Progress.__slots__ if name in fields})
 
 
 def newest(admin: AdminClient, client: Mapping[str, object], lake_id: str, sink: int) -> Progress | None:

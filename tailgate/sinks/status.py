@@ -3,7 +3,7 @@
     {"n": 17, "time": …, "since": …, "begin": [n, time], "claimed": true, "sent": 16,
      "status": "running", "error": "", "events": 4, "last": …, "at": …}
 
-- `n`: entries after it are kept.
+- `n`: entries after it are kept; `holds.NOTHING` for a sink over the schema `tailgate`.
 - `since`: the time of the snapshot, whose rows stay readable until the snapshot is written.
 - `begin`: the entry of CREATE SINK, and its time.
 - `claimed`: whether Kafka has a progress record.
@@ -57,11 +57,16 @@ def sinks(lake: Lake) -> list[int]:
     return [int(id) for id in ids if id.isdecimal()]
 
 
+def samples_folder(sink: int) -> str:
+    """Returns the folder with the rows that a sink over the schema `tailgate` has sent."""
+    return f"samples/{sink}"
+
+
 class Copy:
     """The copy of one sink's position and status."""
 
     def __init__(self, lake: Lake, sink: int) -> None:
-        self._lake = lake
+        self._lake, self._sink = lake, sink
         self._name = holds.sink(sink)
 
     def _read(self) -> dict[str, Any]:
@@ -94,8 +99,9 @@ class Copy:
         self._write(data)
 
     def remove(self) -> None:
-        """Removes the copy of a dropped sink."""
+        """Removes the copy of a dropped sink, and its sample."""
         holds.release(self._lake, self._name)
+        self._lake.store.discard_folder(samples_folder(self._sink))
 
     def stopped(self) -> str | None:
         """Returns why the engine no longer keeps the log for this sink; None while it does."""

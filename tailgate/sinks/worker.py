@@ -117,6 +117,11 @@ class Worker(threading.Thread):
         """Returns the entry up to which the log is processed."""
         return self._position
 
+    @property
+    def held(self) -> int:
+        """Returns the entry after which the sink needs the log."""
+        return self._position.n
+
     def run(self) -> None:
         try:
             while not self._ending.is_set():
@@ -231,27 +236,8 @@ class Worker(threading.Thread):
         )
 
     def _claim(self, session: Session, chosen: Settings) -> None:
-        """Determines the position to continue from, and claims the sink with a first transaction."""
-        copy = self._copy.position()
-        if (reason := self._copy.stopped()) is not None:
-            held = f"the log is no longer kept for sink {self.item.name}: {reason}"
-            raise ConfigurationLimitExceeded(held, hint="Drop the sink and create it again.")
-        progress = session.progress
-        if progress is None:
-            if self._claimed:
-                raise ObjectNotInPrerequisiteState(
-                    f"Kafka has lost the progress of sink {self.item.name}",
-                    detail=f"The topic {topic(self._lake.id)} has no record of it.",
-                    hint="Drop the sink and create it again.",
-                )
-            progress = Progress(self._begin.n, self._begin.time, 0, not chosen.snapshot, self._instance)
-        sent = progress.n
-        # A broker that stops may forget a transaction that it has acknowledged: then the copy has events that Kafka has not.
-        if session.progress is not None and progress.filled and copy is not None and copy.n > progress.n >= copy.sent:
-            progress = replace(progress, n=copy.n, time=copy.time)
-        self._check_history(progress)
-        self._sent = sent
-        self._position = replace(progress, instance=self._instance)
+        """Claims the sink with a first transaction, at the position to continue from."""
+        self._position = replace(self._continued(session, chosen), instance=self._instance)
         session.commit([], self._position)
         crash.point("sink.claimed")
         self._claimed = True
@@ -259,16 +245,44 @@ class Worker(threading.Thread):
         self._report("running", "")
         self._pause = RETRY_FIRST
 
+    def _continued(self, session: Session, chosen: Settings) -> Progress:
+        """Returns the position to continue from. Raises 53400 or 55000 if there is none."""
+        copy = self._copy.position()
+        if (reason := self._copy.stopped()) is not None:
+            held = f"the log is no longer kept for sink {self.item.name}: {reason}"
+            raise ConfigurationLimitExceeded(held, hint="Drop the sink and create it again.")
+        progress = self._recorded(session) or Progress(self._begin.n, self._begin.time, 0, not chosen.snapshot, self._instance)
+        sent = progress.n
+        # A broker that stops may forget a transaction that it has acknowledged: then the copy has events that Kafka has not.
+        if session.progress is not None and progress.filled and copy is not None and copy.n > progress.n >= copy.sent:
+            progress = replace(progress, n=copy.n, time=copy.time)
+        self._check_history(progress)
+        self._sent = sent
+        return progress
+
+    def _recorded(self, session: Session) -> Progress | None:
+        """Returns the progress that Kafka has, None for a new sink. Raises 55000 if Kafka has lost it."""
+        if session.progress is None and self._claimed:
+            raise ObjectNotInPrerequisiteState(
+                f"Kafka has lost the progress of sink {self.item.name}",
+                detail=f"The topic {topic(self._lake.id)} has no record of it.",
+                hint="Drop the sink and create it again.",
+            )
+        return session.progress
+
     def _check_history(self, progress: Progress) -> None:
         """Raises 55000 if the log does not have the entry that the sink has reached: the lake was restored from an older backup."""
         newest = self._lake.log.look()
         with contextlib.suppress(Gone):  # the reader of the entries reports that they are gone
             if newest is None or progress.n > newest.n or self._lake.log.header(progress.n).time != progress.time:
-                raise ObjectNotInPrerequisiteState(
-                    f"sink {self.item.name} has written changes that the lake does not have",
-                    detail="The lake was restored from a backup that is older than the last transaction in Kafka.",
-                    hint="Drop the sink and create it again with another topic.",
-                )
+                raise self._restored()
+
+    def _restored(self) -> TailgateError:
+        return ObjectNotInPrerequisiteState(
+            f"sink {self.item.name} has written changes that the lake does not have",
+            detail="The lake was restored from a backup that is older than the last transaction in Kafka.",
+            hint="Drop the sink and create it again with another topic.",
+        )
 
     def _follow(self, session: Session, encoder: Encoder) -> bool:
         """Writes the snapshot and then the steps of the log. Returns whether another session may follow."""
@@ -362,7 +376,7 @@ class Worker(threading.Thread):
         crash.point("sink.copy")
         try:
             figures = Figures(self.events, self._last_event)
-            self._copy.write(Position(position.n, position.time, self._claimed, position.filled, self._sent), status, error, figures)
+            self._copy.write(Position(self.held, position.time, self._claimed, position.filled, self._sent), status, error, figures)
         except OSError as failure:  # the position in Kafka is decisive; the older copy holds more of the log, not less
             if self._reported is not None:
                 log.warning("the status of sink %s cannot be written: %s", self.item.name, failure)

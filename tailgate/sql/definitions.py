@@ -15,7 +15,7 @@ from dataclasses import fields, is_dataclass, replace
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import Alert, Catalog, Endpoint, Function, Item, MaterializedView, Source, View, known_columns
+from tailgate.lake.catalog import Alert, Catalog, Endpoint, Function, Item, MaterializedView, Sink, Source, View, known_columns
 from tailgate.lake.catalog.items import ItemType
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import FeatureNotSupported
@@ -124,7 +124,7 @@ def rename_references(item: ItemType, before: Catalog, after: Catalog, statement
             places = bind_query(statement.from_item, before, view=True, widths=known_columns(item)).places
             text.query((statement.from_item.tree,), places)
         else:
-            text.name(statement.from_item.position, item.depends[0])
+            text.name(statement.from_item.position, before.relation(statement.from_item).id if _has_view(item) else item.depends[0])
     if isinstance(statement, CreateSource) and isinstance(item, Source) and statement.transactions and item.transactions:
         text.name(statement.transactions.source.position, item.transactions.source)
     if isinstance(statement, CreateAlert) and statement.objective is not None and isinstance(item, Alert):
@@ -140,6 +140,11 @@ def rename_references(item: ItemType, before: Catalog, after: Catalog, statement
         sql, query = _function_texts(item, statement, before, after, text)
         return replace(item, sql=sql, query=query)
     return replace(item, sql=apply_edits(item.sql, text.edits))
+
+
+def _has_view(item: Item) -> bool:
+    """Returns whether an item is a sink whose first input is a view that was created with it."""
+    return isinstance(item, Sink) and item.has_query
 
 
 def _function_texts(item: Function, statement: CreateFunction, before: Catalog, after: Catalog, text: _Text) -> tuple[str, str]:

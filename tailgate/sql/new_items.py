@@ -46,7 +46,7 @@ def stored_relation(name: Name, catalog: Catalog, *, so: str, hint: str) -> Item
     """
     relation = catalog.relation(name)
     if is_system(relation.id):
-        hint = "Its rows are not in the log. Follow it with TAIL or SUBSCRIBE."
+        hint = "Its rows are not in the log. Follow it with TAIL, SUBSCRIBE or a sink."
         raise FeatureNotSupported(f"the changes of {TAILGATE}.{relation.name} cannot be stored", hint=hint, position=name.position)
     if not relation.stored:
         raise ObjectNotInPrerequisiteState(f'{relation.kind} "{relation.name}" is not stored, so {so}', hint=hint, position=name.position)

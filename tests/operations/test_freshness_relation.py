@@ -20,7 +20,6 @@ from tailgate.lake.system_relations import COLUMNS, SUPERUSER_RELATIONS
 from tailgate.lake.writer.engines import Announcement
 from tailgate.operations.sketch import STEP_S
 from tailgate.operations.watch.history import SETTLE_S, Recorder
-from tailgate.operations.watch.observation import ask_gateway
 from testing.engine_process import until
 from tests.docs.pages import DOCS
 from tests.wire.live import Live
@@ -122,7 +121,7 @@ def test_lag_is_unknown_without_an_engine(live: Live) -> None:
 
 def test_other_processes_get_the_lags_by_name(live: Live, engine: Engine) -> None:
     (peer,) = peers.announced(live.model.lake)  # of a gateway that may not know the lag yet
-    until(lambda: ask_gateway(peer, {"do": "lags"}) == {"lags": {"v": 0}}, 10)
+    until(lambda: peers.ask(peer, {"do": "lags"}, 2.0) == {"lags": {"v": 0}}, 10)
 
 
 def test_the_history(live: Live) -> None:

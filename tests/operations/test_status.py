@@ -86,7 +86,7 @@ def test_the_freshness_lag_is_the_largest_of_the_gateways(
     status.start()
     peers.Announcement(status.lake, "127.0.0.1:2", "token", [("127.0.0.1", 6876)])
     lags = {"127.0.0.1:1": {"orders": 120.4, "totals": None}, "127.0.0.1:2": {"orders": 900.0, "totals": 5.0}}
-    monkeypatch.setattr("tailgate.operations.status.ask_gateway", lambda peer, request: {"lags": lags[peer.address]})
+    monkeypatch.setattr("tailgate.lake.peers.ask", lambda peer, request, timeout_s: {"lags": lags[peer.address]})
     _, fields, text = status.run(capsys)
     assert fields["sources"]["orders"] == {"status": "running", "lag": 7, "freshness_lag_ms": 900}
     assert "source    orders: running, 7 records behind, freshness lag 0.9 s" in text.splitlines()

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Sequence
 
 from tailgate.gateway.execute.monitoring.alert_queries import AlertQueries
+from tailgate.gateway.execute.monitoring.sink_queries import SinkQueries
 from tailgate.gateway.server import listening
 from tailgate.gateway.server.connection import Connection, Connections
 from tailgate.gateway.session.gateway import Gateway
@@ -29,7 +30,7 @@ class Server:
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
-        gateway.peers.alert_rows = AlertQueries(gateway).rows
+        gateway.peers.queries |= {"alert": AlertQueries(gateway).answer, "sink": SinkQueries(gateway).answer}
         self.connections = Connections()
         self._servers: list[asyncio.Server] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None

@@ -20,7 +20,7 @@ import hmac
 import json
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -41,7 +41,7 @@ CANCELS_MAX = 100  # concurrent cancel requests to peers: a client that guesses 
 MOMENTS = ("backend_start", "xact_start", "query_start", "state_change")
 
 StatementRows = Callable[[Requester], list[dict[str, Any]]]  # the rows of tailgate.statements that a role may see
-AlertRows = Callable[[int], Awaitable[dict[str, Any]]]  # evaluates the query of an alert
+Evaluated = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]  # answers a request with the rows of a query
 FreshnessSteps = Callable[[int], Sequence[object]]  # of the history, later than a step
 PresentLags = Callable[[], dict[str, float | None]]
 
@@ -78,7 +78,7 @@ class Peers:
         self.connections = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._cancels = 0  # in flight
-        self.alert_rows: AlertRows = _no_alerts
+        self.queries: dict[str, Evaluated] = {}  # by the word of the request
 
     async def start(self, addresses: Sequence[tuple[str, int]]) -> None:
         """Starts the server and announces this gateway. `addresses`: where clients connect to it. Raises 55006 if it cannot listen."""
@@ -209,7 +209,8 @@ class Peers:
             line = await asyncio.wait_for(reader.readline(), ANSWER_S)
             request = json.loads(line)
             if hmac.compare_digest(str(request.get("token", "")).encode(), self._token.encode()):
-                answer = await self.alert_rows(request["id"]) if request["do"] == "alert" else self._answer(request)
+                evaluated = self.queries.get(request["do"])
+                answer = self._answer(request) if evaluated is None else await evaluated(request)
                 writer.write(json.dumps(answer).encode() + b"\n")
                 await writer.drain()
         except (OSError, ValueError, KeyError, TypeError, AttributeError, asyncio.TimeoutError):
@@ -240,10 +241,6 @@ class Peers:
             case "cancel":
                 self._own.cancel(request["process"], bytes.fromhex(request["secret"]))
         return {}
-
-
-async def _no_alerts(id: int) -> dict[str, Any]:
-    return {}
 
 
 def _requester_fields(requester: Requester) -> dict[str, Any]:

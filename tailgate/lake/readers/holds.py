@@ -20,6 +20,7 @@ from tailgate.lake.store import documents
 
 AGE_MAX_MS = 7 * 24 * 3_600_000  # age of the oldest entry that a reader may hold
 BYTES_MAX = 20 << 30  # of the log, unless `limit_bytes` sets another limit
+NOTHING = 1 << 62  # the position of a reader that needs no entry of the log
 FOLDER = "readers"
 _LIMIT = "holds.json"
 _STOPPED = ".stopped"

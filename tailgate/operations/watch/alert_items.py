@@ -26,7 +26,6 @@ from tailgate.lake.errors import TailgateError
 from tailgate.lake.folder import Lake
 from tailgate.operations.watch.alerts import PAGE, Checked, Condition, Notification
 from tailgate.operations.watch.delivery import Target, Webhook
-from tailgate.operations.watch.observation import ask_gateway
 from tailgate.operations.watch.targets.programs import Program
 from tailgate.operations.watch.targets.topics import Topic
 
@@ -68,7 +67,7 @@ class AlertItems(threading.Thread):
         items = [item for item in self._lake.catalog().each(Alert) if item.query]
         gateways = peers.announced(self._lake) if items else []
         for item in items:
-            answers = (ask_gateway(gateway, {"do": "alert", "id": item.id}, ANSWER_S) for gateway in gateways)
+            answers = (peers.ask(gateway, {"do": "alert", "id": item.id}, ANSWER_S) for gateway in gateways)
             answer = next((a for a in answers if a), None)
             if answer is not None:
                 self._rows[item.id] = Rows(answer, time.monotonic())

@@ -13,11 +13,12 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 from itertools import groupby
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tailgate.lake.catalog import Catalog, Endpoint, Item, MaterializedView, Source, Table, View
@@ -32,6 +33,7 @@ HOUR_STEPS = 3600 // STEP_S
 HOURS_MAX = 7 * 24
 BYTES_MAX = 256 << 20  # of all hours; the oldest are removed first. 100 relations take about 30 MB
 ROWS_MAX = 2_000_000  # that a reader gets, the newest ones: 33 relations for 7 days
+STEPS_ROWS_MAX = 20_000  # that a reader of the next steps gets: an hour of 55 relations
 SETTLE_S = 2.0  # after the end of a step, until all gateways have reported it
 NAME = f"{FOLDER}/freshness"
 PARQUET = ".parquet"
@@ -49,6 +51,7 @@ SCHEMA = pa.schema(
 )
 
 Step: TypeAlias = dict[int, Sketch]  # by relation or endpoint: the lags or latencies in one step
+Conditions: TypeAlias = list[tuple[str, str, Any]]  # on columns of the rows
 Reported: TypeAlias = Sequence[Any]  # a gateway's row: relation, step, unknown, maximum, counts by bucket
 
 
@@ -162,7 +165,7 @@ def read(lake: Lake, relations: Collection[int] | None = None, since: datetime |
 
     Damaged hours are left out, and logged.
     """
-    conditions: list[tuple[str, str, Any]] = []
+    conditions: Conditions = []
     if relations is not None:
         conditions.append(("relation", "in", list(relations)))
     if since is not None:
@@ -171,15 +174,35 @@ def read(lake: Lake, relations: Collection[int] | None = None, since: datetime |
     for name in [] if relations is not None and not relations else hours(lake.store):
         if sum(table.num_rows for table in tables) >= ROWS_MAX or (since is not None and _end(name) <= since.timestamp()):
             break
-        try:
-            content = pa.BufferReader(lake.store.get(name))
-        except FileNotFoundError:  # it has just been removed
-            continue
-        try:
-            tables.append(pq.read_table(content, filters=conditions or None))
-        except (pa.ArrowException, OSError) as error:
-            log.warning("the rows of %s cannot be read: %s", name, error)
+        if (rows := _read(lake.store, name, conditions)) is not None:
+            tables.append(rows)
     return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
+
+
+def read_next(lake: Lake, after: int) -> pa.Table:
+    """Returns the rows of the next steps later than `after`, in ms since the epoch: whole steps, at most about STEPS_ROWS_MAX rows.
+
+    Damaged hours are left out, and logged.
+    """
+    moment = datetime.fromtimestamp(after / 1000, timezone.utc)
+    for name in reversed(hours(lake.store)):
+        if _end(name) > moment.timestamp():
+            rows = _read(lake.store, name, [("at", ">", moment)])
+            if rows is not None and rows.num_rows:
+                times = rows["at"].sort()
+                return rows.filter(pc.less_equal(rows["at"], times[min(rows.num_rows, STEPS_ROWS_MAX) - 1]))
+    return SCHEMA.empty_table()
+
+
+def _read(store: Store, name: str, conditions: Conditions) -> pa.Table | None:
+    """Returns the rows of an hour, or None if they have just been removed, or are damaged."""
+    try:
+        return pq.read_table(pa.BufferReader(store.get(name)), filters=conditions or None)
+    except FileNotFoundError:
+        return None
+    except (pa.ArrowException, OSError) as error:
+        log.warning("the rows of %s cannot be read: %s", name, error)
+        return None
 
 
 def hours(store: Store) -> list[str]:

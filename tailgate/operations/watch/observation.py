@@ -10,9 +10,7 @@ Nothing here waits longer than ANSWER_S for a process, asks a broker, or needs a
 
 from __future__ import annotations
 
-import contextlib
 import http.client
-import json
 import shutil
 import socket
 import time
@@ -24,12 +22,10 @@ from typing import Any
 from tailgate.lake import control, peers
 from tailgate.lake.catalog import Catalog, Sink, Subscription
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import process_tls
 from tailgate.lake.readers import holds, sinks_process, subscriptions
 from tailgate.lake.writer import engines
 
 ANSWER_S = 2.5  # with the time for which `checks` waits, an engine that does not answer is reported within 10 s
-ANSWER_BYTES_MAX = 32 << 20  # of a gateway: the lags of some ten thousand relations
 HELD_S = 10.0
 
 
@@ -127,7 +123,7 @@ class Observer:
         if not self._had_gateways:
             return None
         request = {"do": "freshness", "after": step}
-        return tuple(Gateway(peer.process, ask_gateway(peer, request)) for peer in peers.announced(self._lake))
+        return tuple(Gateway(peer.process, peers.ask(peer, request, ANSWER_S)) for peer in peers.announced(self._lake))
 
     def _readers(self, catalog: Catalog) -> Iterator[Reader]:
         """Yields the sinks and subscriptions with a hold. Those whose item was dropped are left out."""
@@ -156,16 +152,6 @@ def _engine(lake: Lake) -> Engine:
         here = announcement.host == socket.gethostname()
         return Engine("not answering" if not here or announcement.process.lives() else "ended unexpectedly", announcement.epoch)
     return Engine("running", announcement.epoch, answer)
-
-
-def ask_gateway(peer: peers.Peer, request: Mapping[str, Any], timeout_s: float = ANSWER_S) -> dict[str, Any] | None:
-    """Returns the answer of a gateway, or None if it gives none in time."""
-    with contextlib.suppress(OSError, ValueError), process_tls.connect(peer.address, peer.certificate, timeout_s) as connection:
-        connection.sendall(json.dumps({"token": peer.token, **request}).encode() + b"\n")
-        with connection.makefile("rb") as stream:
-            answer = json.loads(stream.readline(ANSWER_BYTES_MAX))
-            return answer if isinstance(answer, dict) else None
-    return None
 
 
 def _memory_used(path: Path = Path("/proc/meminfo")) -> float:

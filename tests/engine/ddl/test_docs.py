@@ -83,7 +83,7 @@ def test_every_statement_of_the_page(page: str) -> None:
             catalog = relations()
             if (view := sink_view(statement, catalog)) is not None:
                 catalog = catalog.apply(Change(put=(view,)))
-            settings(replace(create_sink(statement, text, catalog), id=1))
+            settings(replace(create_sink(statement, text, catalog, view), id=1))
 
 
 def test_every_option_is_documented() -> None:

@@ -1,7 +1,8 @@
 """CREATE SINK: the sink's catalog item. `sinks.settings` documents the options.
 
 CREATE SINK s FROM (query) … first creates the materialized view s_query, which is dropped with the
-sink, and then a sink from this view.
+sink, and then a sink from this view. If the query, or the relation, reads the schema `tailgate`, whose
+rows are not in the log, s_query is a plain view (ADR 0030).
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from tailgate.engine.plan.views.streams import Streams
 from tailgate.formats.events.avro import KEY_NAME, VALUE_NAME
 from tailgate.formats.events.schemas import Part
 from tailgate.formats.events.schemas import schema as schema_of
-from tailgate.lake.catalog import Catalog, Item, MaterializedView, Sink
+from tailgate.lake.catalog import Catalog, Item, MaterializedView, Sink, View
 from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.schemas import is_system
 from tailgate.lake.errors import (
     DatatypeMismatch,
     FeatureNotSupported,
@@ -30,8 +32,11 @@ from tailgate.lake.errors import (
     WrongObjectType,
 )
 from tailgate.lake.types import JSONB
+from tailgate.sql.bind import bind_query
+from tailgate.sql.definitions import bind_definition
 from tailgate.sql.new_items import normalized, schema_for, stored_relation
 from tailgate.sql.statements import Avro, CreateSink, CreateView, Format, Json, Protobuf, QueryText, Text, parse
+from tailgate.sql.system_queries import follows_history, reads_system
 
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 # compatibility levels of a registry
@@ -47,37 +52,40 @@ OPTIONS: dict[str, tuple[str, ...] | None] = {
 TOPIC_PREFIX = "topic."  # prefix of settings of the topic
 
 
-def sink_view(statement: CreateSink, catalog: Catalog) -> MaterializedView | None:
-    """Returns the materialized view of a sink from a query, None for a sink from a relation.
+def sink_view(statement: CreateSink, catalog: Catalog) -> View | MaterializedView | None:
+    """Returns the view of a sink from a query or from relations of the schema `tailgate`, None for a sink from a stored relation.
 
     Positions of errors refer to the statement.
     """
-    query = statement.from_item
-    if isinstance(query, Name):
-        return None
+    query, within, kind = statement.from_item, catalog, "VIEW"
     schema = schema_for(statement.name, catalog)
+    if isinstance(query, Name):
+        relation = catalog.relation(query)
+        if not _reads_system(relation, catalog):
+            return None
+        columns = ", ".join(Name(column.name).sql for column in relation.columns)
+        query = QueryText(f"SELECT {columns} FROM {Name(relation.name, catalog.schema_of(relation).name).sql}")
+        within = catalog.stored
+    elif not reads_system(bind_query(query, catalog, view=True).plan):
+        kind = "MATERIALIZED VIEW"
     name = Name(f"{statement.name.name}_query", schema.name)
-    text = f"CREATE MATERIALIZED VIEW {name.sql} AS {query.text}"
+    text = f"CREATE {kind} {name.sql} AS {query.text}"
     view_statement = parse(text)
     assert isinstance(view_statement, CreateView)
     try:
-        view = create_view(view_statement, text, catalog)
+        view = create_view(view_statement, text, within)
     except TailgateError as e:
         e.position = None if e.position is None else e.position - view_statement.query.offset + query.offset
         raise
-    assert isinstance(view, MaterializedView)
     return view
 
 
-def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Sink:
-    """Returns the item of a sink; `text` is the statement as typed.
-
-    If the sink is from a query, the catalog must contain the view of the query.
-    """
+def create_sink(statement: CreateSink, text: str, catalog: Catalog, view: View | MaterializedView | None = None) -> Sink:
+    """Returns the item of a sink; `text` is the statement as typed. `view`: that of `sink_view`, which the catalog contains."""
     schema = schema_for(statement.name, catalog)
     for name, value in statement.options:
         _check_option(name, value)
-    relation, depends = _relation(statement, catalog)
+    relation, depends = (_relation(statement, catalog), ()) if view is None else (view, view.depends)
     key = _key(statement, relation)
     headers = _headers_column(statement, relation)
     envelope = statement.envelope or "debezium"
@@ -108,7 +116,7 @@ def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Sink:
         snapshot=statement.snapshot,
         headers=headers,
         constant_headers=() if isinstance(statement.headers, str) else tuple(statement.headers),
-        has_query=not isinstance(statement.from_item, Name),
+        has_query=view is not None,
         settings={name: _json(value) for name, value in statement.options if not access.is_access(name)},
         schema=schema.id,
     )
@@ -147,19 +155,20 @@ def sink_schema(sink: Sink, catalog: Catalog, part: Part) -> str:
     return schema if isinstance(schema, str) else json.dumps(schema, indent=2)
 
 
-def _relation(statement: CreateSink, catalog: Catalog) -> tuple[Item, tuple[int, ...]]:
-    """Returns the relation that a sink sends, and the ids of the items that its query reads."""
-    if isinstance(statement.from_item, QueryText):
-        view = catalog.at(f"{statement.name.name}_query", catalog.home(statement.name))
-        assert view is not None
-        return view, view.depends
-    relation = stored_relation(
+def _relation(statement: CreateSink, catalog: Catalog) -> Item:
+    """Returns the stored relation that a sink sends."""
+    assert isinstance(statement.from_item, Name), "a query has a view"
+    return stored_relation(
         statement.from_item,
         catalog,
         so="it has no changes to send",
         hint="Create a materialized view of it, or send a query: CREATE SINK … FROM (SELECT …).",
     )
-    return relation, ()
+
+
+def _reads_system(relation: Item, catalog: Catalog) -> bool:
+    """Returns whether a relation belongs to the schema `tailgate`, or is a view that reads one of these."""
+    return is_system(relation.id) or (isinstance(relation, View) and reads_system(bind_definition(relation, catalog).plan))
 
 
 def _headers_column(statement: CreateSink, relation: Item) -> int | None:
@@ -203,6 +212,8 @@ def _key(statement: CreateSink, relation: Item) -> tuple[int, ...] | None:
 
 def _append_only(relation: Item, catalog: Catalog) -> bool:
     """Returns whether the rows of a relation are never retracted."""
+    if isinstance(relation, View):
+        return follows_history(bind_definition(relation, catalog))
     return isinstance(relation, MaterializedView) and Streams(catalog)(relation).append_only
 
 

@@ -194,7 +194,7 @@ class _Compiler:
         if is_system(item.id):
             raise FeatureNotSupported(
                 f"a materialized view over {TAILGATE}.{item.name} is not supported",
-                hint="Its rows are not in the log. Create a view, and follow it with TAIL or SUBSCRIBE.",
+                hint="Its rows are not in the log. Create a view, and follow it with TAIL, SUBSCRIBE or a sink.",
                 position=scan.position,
             )
         if isinstance(item, MaterializedView):

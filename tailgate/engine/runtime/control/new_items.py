@@ -95,8 +95,8 @@ class NewItems:
                 query_view = ddl.sink_view(statement, catalog)
                 if query_view is None:
                     return (ddl.create_sink(statement, text, catalog),)
-                items = with_errors(query_view)
-                return (*items, ddl.create_sink(statement, text, catalog.apply(Change(put=items))))
+                items = with_errors(query_view) if isinstance(query_view, MaterializedView) else (query_view,)
+                return (*items, ddl.create_sink(statement, text, catalog.apply(Change(put=items)), items[0]))
             case CreateTable():
                 table, others = ddl.create_table(statement, text, catalog)
                 return (table, *others)

@@ -348,7 +348,7 @@ class Statements:
         else:
             view = ddl.sink_view(target, catalog)
             before, catalog = catalog, catalog if view is None else catalog.apply(Change(put=(view,)))
-            item = ddl.create_sink(target, text, catalog)
+            item = ddl.create_sink(target, text, catalog, view)
             ddl.check_definitions((replace(view or item, owner=owner_id(asker, before)),), before)
         return ddl.sink_schema(item, catalog, part).splitlines()
 

@@ -9,19 +9,19 @@ The key of a row are the columns that a key of the query proves, or all of them.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from tailgate.gateway.encode.json_rows import row_writer
-from tailgate.gateway.execute.monitoring.system_relations import SystemRelations
+from tailgate.gateway.execute.monitoring.owned_queries import OwnedQueries
 from tailgate.gateway.serving.prepared import Prepared, bind
 from tailgate.gateway.session.gateway import Gateway
-from tailgate.lake.catalog import Alert, Catalog, known_columns
-from tailgate.lake.catalog.roles import Role
+from tailgate.lake.catalog import Alert, Catalog, Item, known_columns
 from tailgate.lake.errors import TailgateError
-from tailgate.sql.authorization import Authorized, authorize, renamed
+from tailgate.sql.authorization import renamed
 from tailgate.sql.plan.properties import key
 from tailgate.sql.statements import QueryText
 from tailgate.values import raw
@@ -38,8 +38,9 @@ class BoundAlert:
     key: tuple[int, ...]
 
 
-def bind_alert(item: Alert, catalog: Catalog, catalog_n: int) -> BoundAlert:
+def bind_alert(item: Item, catalog: Catalog, catalog_n: int) -> BoundAlert:
     """Binds the query of an alert. Raises the errors of a query that can no longer be read."""
+    assert isinstance(item, Alert)
     prepared = bind(QueryText(item.query), (), catalog.stored, catalog_n, known_columns(item))
     prepared = replace(prepared, demands=renamed(prepared.demands, item.id))
     positions = key(prepared.query.plan)
@@ -50,40 +51,21 @@ class AlertQueries:
     """The queries of the alerts of the newest catalog."""
 
     def __init__(self, gateway: Gateway) -> None:
-        self._gateway, self._serving = gateway, gateway.serving
-        self._catalog_n = -1
-        self._bound: dict[int, BoundAlert] = {}
+        self._serving = gateway.serving
+        self._queries = OwnedQueries(gateway, bind_alert)
 
-    async def rows(self, id: int) -> dict[str, Any]:
+    async def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the answer for an alert; an empty one if it does not exist."""
         catalog, catalog_n = self._serving.progress.known
-        item = catalog.items.get(id)
+        item = catalog.items.get(request["id"])
         if not isinstance(item, Alert) or not item.query:
             return {}
         try:
-            return {"n": catalog_n, "rows": await self._rows(item, catalog, catalog_n)}
+            bound = await self._queries.bound(item, catalog, catalog_n)
+            rows = await self._queries.rows(bound.prepared, item, catalog, TIMEOUT_S)
+            return {"n": catalog_n, "rows": _identified(bound, rows.slice(0, ROWS_MAX))}
         except TailgateError as error:
             return {"error": error.sqlstate}
-
-    async def _rows(self, item: Alert, catalog: Catalog, catalog_n: int) -> list[tuple[str, dict[str, Any]]]:
-        if self._catalog_n != catalog_n:
-            self._bound, self._catalog_n = {}, catalog_n
-        bound = self._bound.get(item.id)
-        if bound is None:
-            bound = self._bound[item.id] = await self._serving.workers.run_bounded(bind_alert, item, catalog, catalog_n)
-        owner = catalog.all_roles()[item.owner]
-        query = authorize(bound.prepared, owner, catalog)
-        return _identified(bound, (await self._answer(query, owner, catalog)).slice(0, ROWS_MAX))
-
-    async def _answer(self, query: Authorized[Prepared], owner: Role, catalog: Catalog) -> pa.Table:
-        """Returns the rows that the owner of the alert sees."""
-        queries = self._serving.queries
-        if not query.plan.unlogged:
-            return await queries.run(query, (), timeout=TIMEOUT_S)
-        system = await SystemRelations(self._gateway, owner, catalog).changes(query.plan.relations, query.plan)
-        with queries.snapshot() as snapshot:
-            snapshot.write(system)
-            return await queries.run(query, (), at=snapshot, timeout=TIMEOUT_S)
 
 
 def _identified(bound: BoundAlert, table: pa.Table) -> list[tuple[str, dict[str, Any]]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailgate.gateway.catalog.relations import item_status
 from tailgate.gateway.execute.monitoring.restrictions import NONE, Restriction, restrictions
@@ -93,6 +94,17 @@ class SystemRelations:
         of = {} if query is None else await restrictions(self._gateway.serving, query, values)
         items = [item for item in SYSTEM_RELATIONS.values() if item.id in ids]
         return await self._gateway.serving.system.call(lambda: {i.id: self._changes(i, status, of.get(i.id, NONE)) for i in items})
+
+    def next_steps(self, after: int) -> tuple[int, UncommittedChanges]:
+        """Returns the rows of tailgate.freshness_history of the next steps after a time, for `Snapshot.write`, and the time of the last.
+
+        The time is `after` if there is no later step.
+        """
+        item = SYSTEM_RELATIONS["freshness_history"]
+        recorded = history.read_next(self._gateway.lake, after)
+        at = after if recorded.num_rows == 0 else int(pc.max(recorded["at"]).cast(pa.timestamp("ms", "UTC")).value)
+        rows = freshness.history(recorded, self._gateway.serving.progress.catalog, self._shown(NONE))
+        return at, UncommittedChanges(item, weighted(_stored(item, rows), 1), generation())
 
     def _changes(self, item: Item, status: Mapping[str, Any], restriction: Restriction) -> UncommittedChanges:
         return UncommittedChanges(item, weighted(_stored(item, self.rows(item.name, status, restriction)), 1), generation())
