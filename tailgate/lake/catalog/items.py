@@ -188,7 +188,7 @@ class Sink(ReaderFields):
     - `message_key`: positions of the key's columns in the relation, or None.
     - `snapshot`: whether it begins with the rows at the time of its creation.
     - `headers`: the position of the column with headers, or None. `constant_headers`: names and values.
-    - `has_query`: whether the relation is a materialized view that was created with the sink, and is dropped with it.
+    - `has_query`: whether the relation is a view that was created with the sink, and is dropped with it.
     - `settings`: the options of WITH, without those for access.
     - `of_view`: whether the sink was created with its relation, a derived item of ksqlDB, and is dropped with it.
     """
@@ -211,7 +211,7 @@ class Sink(ReaderFields):
 
     @property
     def query_view(self) -> int | None:
-        """Returns the id of the materialized view that was created with the sink, or None."""
+        """Returns the id of the view that was created with the sink, or None."""
         return self.depends[0] if self.has_query else None
 
 
