@@ -117,7 +117,7 @@ class Sampler(Worker):
         return Sample(answer["time"], answer["appended"], formed(rows, self._schema))
 
     def _send(self, session: Session, encoder: Encoder, sample: Sample) -> bool:
-        """Commits what a sample changes. Returns whether the history may have more steps."""
+        """Commits the changes of a sample. Returns whether the history may have more steps."""
         position, before = self._position, self._rows
         if sample.appended:
             if sample.time > position.time:

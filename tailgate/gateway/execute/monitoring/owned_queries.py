@@ -15,7 +15,7 @@ from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.catalog.roles import Role
 from tailgate.sql.authorization import authorize
 
-B = TypeVar("B")  # a bound query, with what else its user needs
+B = TypeVar("B")  # a bound query, with other data that its user needs
 
 
 class OwnedQueries(Generic[B]):
