@@ -98,7 +98,7 @@ class SystemRelations:
     def next_steps(self, after: int) -> tuple[int, UncommittedChanges]:
         """Returns the rows of tailgate.freshness_history of the next steps after a time, for `Snapshot.write`, and the time of the last.
 
-        The time is `after` if there is no later step.
+        The time is `after` without later steps.
         """
         item = SYSTEM_RELATIONS["freshness_history"]
         recorded = history.read_next(self._gateway.lake, after)
