@@ -111,7 +111,7 @@ def _stopped_ticks(at: Observation, memory: Memory) -> Results | None:
     if at.engine.state != "running":
         return None  # the alert of the engine says more
     hint = "Look at its log and at the load of the machine; restart it if it stays so."
-    if at.engine.health["ticks"].get("running_s", 0.0) > TICK_MAX_S:
+    if at.engine.health.get("ticks", {}).get("running_s", 0.0) > TICK_MAX_S:
         return [("", "a tick has been running for more than 8 s", hint)]
     what = "the engine has appended no entry to the log for more than 15 s, although it answers"
     return [("", what, hint)] if seconds > NO_ENTRY_S else []
