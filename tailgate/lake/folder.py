@@ -11,7 +11,8 @@ import json
 import os
 import threading
 import uuid
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ FILE = "lake.json"
 FOLDERS = ("log", "segments", "catalog", "tables", "inbox", "state", "readers", "writers")
 CONTENTS = ("log", "segments", "catalog", "tables", "inbox")  # folders that are empty before the lake is complete
 WORK_DIR = Path("tailgate-work")  # of a lake in a bucket, unless another one is configured
+CATALOGS_KEPT = 4  # in memory: the newest one, and those that readers at earlier times share, such as streams that are resumed
 OWNER = "lake"  # in a working folder: the id of its lake
 
 
@@ -50,7 +52,7 @@ class Lake:
         self.id: str = data["id"]
         self.log = Log(self.store)
         self.catalog_copies = CatalogCopies(self.store, self.log)
-        self._catalog: tuple[int, Catalog] = (0, Catalog())
+        self._catalog_version: Callable[[int], Catalog] = lru_cache(CATALOGS_KEPT)(self.catalog_copies.read)
         self.lock = threading.Lock()
         self.cache: dict[str, Any] = {}  # caches of the modules that read tables, by module name
 
@@ -114,11 +116,3 @@ class Lake:
     def catalog_at(self, n: int) -> Catalog:
         """Returns the catalog at entry n. Raises `Gone` if the entry was removed."""
         return self._catalog_version(self.log.header(n).catalog_version)
-
-    def _catalog_version(self, version: int) -> Catalog:
-        cached = self._catalog
-        if cached[0] != version:
-            cached = (version, self.catalog_copies.read(version))
-            if cached[0] > self._catalog[0]:
-                self._catalog = cached
-        return cached[1]

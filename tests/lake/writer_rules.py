@@ -290,6 +290,7 @@ def check_w6(lake: Lake) -> None:
     lake.catalog_copies.discard(lake.catalog_copies.versions())
     reader = Lake(lake.location)
     assert [set(reader.catalog_at(n).items) for n in (first.n - 1, first.n, between.n, last.n)] == [set(), {KEYED.id}, {KEYED.id}, {BAG.id}]
+    assert reader.catalog_at(first.n) is reader.catalog_at(between.n)  # read once
     assert set(reader.catalog().items) == {BAG.id}
 
 
