@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import signal
 import sys
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailgate.gateway.http.server import HttpOptions, HttpServer
+from tailgate.gateway.resources import garbage
 from tailgate.gateway.resources.memory import Memory, begin, default
 from tailgate.gateway.resources.threads import BLOCKING, started
 from tailgate.gateway.security.tls import Files, Tls
@@ -118,8 +118,7 @@ async def _serve(options: Options) -> None:
             print(f"ready postgresql=postgresql://{host}:{port}/tailgate", flush=True)
         if options.settings is not None:
             options.settings.publish(lake.store)
-        gc.collect()
-        gc.freeze()  # long-lived objects: the garbage collector skips them, which shortens its pauses
+        garbage.freeze_survivors()
         await stop.wait()
     finally:
         pressure.cancel()

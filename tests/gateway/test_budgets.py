@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 
 import duckdb
 import pyarrow as pa
 import pytest
 
+from tailgate.gateway.resources import garbage
 from tailgate.gateway.resources.budgets import TASK_BUDGET, UNNAMED_FREE, Budget, Cache, Charge, ChargedDict
 from tailgate.gateway.resources.memory import LEAST, Memory, parsed
 from tailgate.gateway.serving.fetching import CHARGED_MIN, fetched
@@ -138,3 +140,32 @@ def test_the_memory_of_a_gateway() -> None:
     for text in ("2", "GB", "-1GB", "900MB", "1TB", "2 G"):
         with pytest.raises(ValueError, match=r"is no size|is too little"):
             parsed(text)
+
+
+class Cycle:
+    """An object that only the garbage collector frees."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_survivors_of_a_full_collection_are_examined_again_when_their_number_has_doubled() -> None:
+    callbacks = list(gc.callbacks)
+    try:
+        garbage.freeze_survivors()
+        cycle = Cycle()
+        alive = weakref.ref(cycle)
+        gc.collect()
+        before = gc.get_freeze_count()
+        del cycle
+        gc.collect()
+        assert alive() is not None, "the collector examines all objects each time"
+        more = [[None] for _ in range(before + 1000)]
+        gc.collect()
+        assert gc.get_freeze_count() == 0
+        gc.collect()
+        assert alive() is None
+        assert gc.get_freeze_count() > len(more)
+    finally:
+        gc.callbacks[:] = callbacks
+        gc.unfreeze()

@@ -102,17 +102,17 @@ class Lookups:
         return rows
 
     async def rows_soon(self, lookup: Lookup, query: Authorized[Prepared], values: Sequence[object]) -> list[Row] | None:
-        """Returns the rows like `rows`. Waits up to CATCH_UP_S for an index that is a tick behind."""
-        rows = self.rows(lookup, query, values)
+        """Returns the rows like `rows`, which had none. Waits up to CATCH_UP_S for an index that is a tick behind."""
         index = self._indexes.get(lookup.way)
-        if rows is None and index is not None and index.time >= 0:
+        if index is None or index.time < 0:
+            return None
+        if not self._is_current(index, query.plan):
             waiting = asyncio.ensure_future(index.moved.wait())
             try:
                 await asyncio.wait((waiting,), timeout=CATCH_UP_S)
             finally:
                 waiting.cancel()
-            rows = self.rows(lookup, query, values)
-        return rows
+        return self.rows(lookup, query, values)
 
     def answer(self, sent: bytes, style: Style, scope: Hashable, may: Callable[[Plan], bool]) -> bytes | None:
         """Returns the complete response to a Query that matches a template and can be answered from an index, or None.
@@ -194,9 +194,7 @@ class Lookups:
         index = self._indexes.get(way)
         if index is not None:
             index.hits += 1
-            serving = self._serving
-            current = index.time == serving.progress.time or (index.time >= 0 and not serving.progress.changed_since(prepared, index.time))
-            return index if current and prepared.catalog_n == serving.progress.catalog_n else None
+            return index if self._is_current(index, prepared) else None
         if way not in self._indexes:
             lookup_count = self._asked[way] = self._asked.get(way, 0) + 1
             by_key = sum(not w.declared for w in self._indexes)
@@ -206,6 +204,12 @@ class Lookups:
                     self._indexes[way] = index = Index(item.columns, way)
                     self._background.run(self._follow(way, index, item))
         return None
+
+    def _is_current(self, index: Index, prepared: Prepared) -> bool:
+        progress = self._serving.progress
+        if prepared.catalog_n != progress.catalog_n:
+            return False
+        return index.time == progress.time or (index.time >= 0 and not progress.changed_since(prepared, index.time))
 
     def _holds(self, more: int = 0) -> bool:
         """Charges the memory of all indexes, and of `more` bytes. Returns whether it is within the limits."""

@@ -228,6 +228,8 @@ class HttpConnection(asyncio.Protocol):
                     self.close()
                     return
                 await self._writable.wait()
+                if self._queue:
+                    await asyncio.sleep(0)  # other connections have a turn
                 if self._paused and len(self._queue) < REQUESTS_MAX // 2 and self._transport is not None:
                     self._paused = False
                     self._transport.resume_reading()

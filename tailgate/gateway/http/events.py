@@ -16,7 +16,6 @@ import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 
 from tailgate.gateway.http.bound_endpoints import BoundEndpoint
-from tailgate.gateway.http.callers import now_ms
 from tailgate.gateway.http.messages import Request, error_body
 from tailgate.gateway.http.reading import Page, json_objects
 from tailgate.gateway.serving.following import Batch
@@ -59,47 +58,52 @@ async def object_events(
     """Yields the events of an object without end.
 
     `changes`: times with events, or without (`of_query`, `row_changes`). `start`: the object or, if a page has none, its deletion, or the
-    time after which its changes are sent.
-    `check` is called after each of them. It returns the time, in ms since the epoch, when it must be called at the latest, and raises
-    the error that ends the stream when the caller may no longer read.
+    time after which its changes are sent. `check` raises the error that ends the stream when the caller may no longer read.
     """
     if isinstance(start, Page):
         yield event("update", str(start.time), start.rows[0]) if start.rows else event("delete", str(start.time), b"null")
-    position = start.time if isinstance(start, Page) else start
+    loop = asyncio.get_running_loop()
+    beat = loop.time() + HEARTBEAT_S
     async with contextlib.aclosing(changes):
+        async for time, data in changes:
+            check()
+            if not data and loop.time() >= beat:
+                data = b"id: %d\n\n" % time
+            if data:
+                yield data
+                beat = loop.time() + HEARTBEAT_S
+
+
+async def of_query(
+    serving: Serving,
+    bound: BoundEndpoint,
+    query: Authorized[Prepared],
+    values: Sequence[object],
+    after: int,
+    every: Callable[[], float],
+) -> AsyncGenerator[tuple[int, bytes], None]:
+    """Yields the times later than `after` with the event of each, which is empty if the object stays as it is. Evaluates the query.
+
+    Yields the newest time without event after at most `every()` seconds.
+    """
+    form = (EVENTS, bound.endpoint.id, bound.query.prepared.catalog_n)
+    async with contextlib.aclosing(serving.followers.changes(query, after=after, snapshot=False, values=values)) as changes:
         pending = asyncio.ensure_future(anext(changes))
-        beat, until = asyncio.get_running_loop().time() + HEARTBEAT_S, check()
         try:
             while True:
-                left = beat - asyncio.get_running_loop().time()
-                await asyncio.wait((pending,), timeout=min(left, max((until - now_ms()) / 1000, 0.0)))
-                until = check()
+                await asyncio.wait((pending,), timeout=every())
                 data = b""
                 if pending.done():
-                    position, data = pending.result()
+                    batch = pending.result()
                     pending = asyncio.ensure_future(anext(changes))
-                if not data and asyncio.get_running_loop().time() >= beat:
-                    data = b"id: %d\n\n" % position
-                if data:
-                    yield data
-                    beat = asyncio.get_running_loop().time() + HEARTBEAT_S
+                    after = batch.time
+                    if batch.table is not None and batch.table.num_rows:
+                        data = batch.shared(form, lambda batch, grow: _changes(bound, batch, grow))
+                yield after, data
         finally:
             pending.cancel()
             with contextlib.suppress(BaseException):
                 await pending
-
-
-async def of_query(
-    serving: Serving, bound: BoundEndpoint, query: Authorized[Prepared], values: Sequence[object], after: int
-) -> AsyncGenerator[tuple[int, bytes], None]:
-    """Yields the times later than `after` with the event of each, which is empty if the object stays as it is. Evaluates the query."""
-    form = (EVENTS, bound.endpoint.id, bound.query.prepared.catalog_n)
-    async with contextlib.aclosing(serving.followers.changes(query, after=after, snapshot=False, values=values)) as changes:
-        async for batch in changes:
-            data = b""
-            if batch.table is not None and batch.table.num_rows:
-                data = batch.shared(form, lambda batch, grow: _changes(bound, batch, grow))
-            yield batch.time, data
 
 
 def target_of(bound: BoundEndpoint, values: Sequence[object]) -> Target | None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import duckdb
 import pyarrow as pa
 
+from tailgate.gateway.answers.index import Row
 from tailgate.gateway.answers.lookups import Lookups
 from tailgate.gateway.http.bound_endpoints import BoundEndpoint, BoundWrite
 from tailgate.gateway.http.messages import Request
@@ -92,6 +93,14 @@ class EndpointReader:
     def __init__(self, serving: Serving, lookups: Lookups) -> None:
         self._serving, self._lookups = serving, lookups
 
+    def page_in_memory(self, bound: BoundEndpoint, query: Authorized[Prepared], values: Sequence[object], rows: Range) -> Page | None:
+        """Returns a range of rows if an index has them now, else None."""
+        if not _looks_up(bound, query, rows):
+            return None
+        assert bound.lookup is not None
+        matches = self._lookups.rows(bound.lookup, query, values)
+        return None if matches is None else self._found(bound, matches, rows)
+
     async def page(self, bound: BoundEndpoint, query: Authorized[Prepared], values: Sequence[object], rows: Range) -> Page:
         """Returns a range of rows. Raises 22023 for a time that cannot be read."""
         prepared = query.plan
@@ -99,13 +108,18 @@ class EndpointReader:
         if at is not None:
             table = await self._at(query, values, at)
             return _page(bound, at, table, rows)
-        if bound.lookup is not None and bound.write_found is not None and (bound.query.single or bound.query.ordered is False):
+        if _looks_up(bound, query, rows):
+            assert bound.lookup is not None
             matches = await self._lookups.rows_soon(bound.lookup, query, values)
             if matches is not None:
-                objects = [bound.write_found(row) for row in matches]
-                return _slice(self._serving.progress.time, objects if bound.query.single else sorted(objects), rows)
+                return self._found(bound, matches, rows)
         time, table = await self._serving.queries.write(query, prepared.items, lambda cursor: _read(cursor, prepared, values))
         return _page(bound, time, table, rows)
+
+    def _found(self, bound: BoundEndpoint, matches: Sequence[Row], rows: Range) -> Page:
+        assert bound.write_found is not None
+        objects = [bound.write_found(row) for row in matches]
+        return _slice(self._serving.progress.time, objects if bound.query.single else sorted(objects), rows)
 
     async def _at(self, query: Authorized[Prepared], values: Sequence[object], at: int) -> pa.Table:
         await self.check_time(query, at)
@@ -120,6 +134,13 @@ class EndpointReader:
             raise Gone(f"time {at} is too old: the oldest readable time is {oldest}")
         if progress.time < at and await progress.wait(at - 1, AS_OF_WAIT_S) < at:
             raise InvalidParameterValue(f"time {at} is in the future: the newest time is {progress.time}")
+
+
+def _looks_up(bound: BoundEndpoint, query: Authorized[Prepared], rows: Range) -> bool:
+    """Returns whether an index may have the rows: those of a look-up at the newest time."""
+    if rows.at is not None or query.plan.failed_at is not None or bound.lookup is None or bound.write_found is None:
+        return False
+    return bound.query.single or not bound.query.ordered
 
 
 def _read(cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> tuple[int, pa.Table]:

@@ -213,9 +213,11 @@ class HttpService:
         return Response(answer.status, answer.body, tuple(header))
 
     async def _page(self, bound: BoundEndpoint, query: Authorized[Prepared], values: list[object], rows: Range) -> Page:
-        reading = self._reader.page(bound, query, values, rows)
+        page = self._reader.page_in_memory(bound, query, values, rows)
+        if page is not None:
+            return page
         try:
-            return await asyncio.wait_for(reading, REQUEST_S_MAX)
+            return await asyncio.wait_for(self._reader.page(bound, query, values, rows), REQUEST_S_MAX)
         except asyncio.TimeoutError:
             raise QueryCanceled("canceling the request due to its timeout") from None
         except (Gone, InvalidParameterValue) as error:
@@ -256,9 +258,9 @@ class HttpService:
         check = self._checked_again(request, peer, bound)
         after = start.time if isinstance(start, Page) else start
         if target is not None:
-            changes = self.rows.follow(target, after, HEARTBEAT_S / 2)
+            changes = self.rows.follow(target, after, check)
         else:
-            changes = of_query(self._gateway.serving, bound, query, values, after)
+            changes = of_query(self._gateway.serving, bound, query, values, after, check)
         events = object_events(changes, start, check)
         fields = ((b"Cache-Control", b"no-store"), (b"Vary", VARY))
         return Response(200, fields=fields, type=EVENTS, stream=self._until_end(request, events))
@@ -291,7 +293,7 @@ class HttpService:
                 yield end(self._told(error, request))
 
     def _checked_again(self, request: Request, peer: Peer, bound: BoundEndpoint) -> Callable[[], float]:
-        """Returns the `check` of `object_events`.
+        """Returns the function that a stream calls again and again, at the latest after the seconds that it has returned.
 
         It raises an error if, in a newer catalog, the caller may not read or the endpoint returns other objects.
         """
@@ -303,13 +305,13 @@ class HttpService:
             nonlocal checked, end_ms
             catalog = progress.catalog
             if catalog is checked and now_ms() < end_ms:
-                return end_ms
+                return min(HEARTBEAT_S, (end_ms - now_ms()) / 1000)
             role, end_ms = role_of(request, peer, catalog, gateway.secret, self._tokens)
             if form_of(bound.endpoint.id, catalog) != bound.form:
                 raise HttpError(404, ObjectNotInPrerequisiteState("the endpoint, or a view below it, was changed or dropped"))
             authorize(bound.query.prepared, role, catalog)
             checked = catalog
-            return end_ms
+            return min(HEARTBEAT_S, (end_ms - now_ms()) / 1000)
 
         return check
 

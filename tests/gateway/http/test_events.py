@@ -165,12 +165,14 @@ def test_refused_streams(web: Web, path: str, headers: dict[str, str], expected:
 
 
 def test_heartbeats_have_the_time(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "HEARTBEAT_S", 0.05)
-    with stream(web, "/members/3") as cem:
+    for module in (events, service):
+        monkeypatch.setattr(module, "HEARTBEAT_S", 0.05)
+    with stream(web, "/members/3") as cem, stream(web, "/inverse/3") as of_query:
         cem.next()
         time = change(web, "UPDATE members SET data = '1' WHERE id = 4")
         time = change(web, "INSERT INTO members VALUES (4, 'dan')")
         until(lambda: cem.block() == {"id": time})
+        until(lambda: of_query.block() == {"id": time})
 
 
 def test_streams_of_a_row_share_the_bytes_of_an_event(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,8 +315,8 @@ def test_a_stream_does_not_repeat_its_first_object(web: Web, monkeypatch: pytest
 def test_a_heartbeat_is_not_later_than_the_events_before_it(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that resumes after a heartbeat misses no change."""
     change(web, "INSERT INTO members VALUES (2, 'bob') ON CONFLICT DO NOTHING")
-    monkeypatch.setattr(service, "HEARTBEAT_S", 0.2)
-    monkeypatch.setattr(events, "HEARTBEAT_S", 0.1)
+    for module in (events, service):
+        monkeypatch.setattr(module, "HEARTBEAT_S", 0.1)
     with stream(web, "/members/2") as bob:
         bob.next()
         until(lambda: len(relations(web)) == 1 and relations(web)[0].count == 1)
