@@ -98,6 +98,8 @@ class EndpointReader:
         if not _looks_up(bound, query, rows):
             return None
         assert bound.lookup is not None
+        if not self._lookups.has_index(bound.lookup):
+            return None  # `page` counts the look-up
         matches = self._lookups.rows(bound.lookup, query, values)
         return None if matches is None else self._found(bound, matches, rows)
 
