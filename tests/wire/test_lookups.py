@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
+from collections.abc import Iterator
 
 import psycopg
 import pytest
 
+from tailgate.gateway.answers import index
 from tailgate.lake.types import BOOL, INT8, TEXT, TIMESTAMPTZ
-from tests.wire.live import Live
+from tests.wire.live import ROWS, Live
 
 
 def wait_for_index(live: Live, relation: int, ask) -> None:
@@ -58,6 +61,29 @@ def test_all_ways_agree_while_rows_change(live: Live, seed: int) -> None:
         assert prepared.execute("select id from v where id = %s", (None,)).fetchall() == []
         with prepared.transaction():
             assert prepared.execute("select count(*) from v").fetchone() == (len(rows) + 4,)
+
+
+def test_an_index_does_not_answer_while_it_has_a_part_of_a_tick(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    partly, complete, apply = threading.Event(), threading.Event(), index.Index.apply
+
+    def held(self: index.Index, time: int, changes: index.NetChanges) -> Iterator[None]:
+        for _ in apply(self, time, changes):
+            yield
+            partly.set()
+            while not complete.is_set():
+                yield
+
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        ask = "select name from v where id = %s"
+        wait_for_index(live, live.v.id, lambda n: connection.execute(ask, (n,)))
+        monkeypatch.setattr(index, "PIECE_ROWS", 1)
+        monkeypatch.setattr(index.Index, "apply", held)
+        try:
+            live.tick([(ROWS[0], -1), (ROWS[1], -1), ((0, "new 0", 0.0), 1), ((1, "new 1", 1.5), 1)])
+            assert partly.wait(10)
+            assert [connection.execute(ask, (id,)).fetchall() for id in (0, 1)] == [[("new 0",)], [("new 1",)]]
+        finally:
+            complete.set()
 
 
 def test_keys_of_several_columns_and_types(live: Live) -> None:

@@ -46,7 +46,8 @@ def _bytes(rows: pa.Table) -> int:
 class Index:
     """An index of a relation by the columns of `path`.
 
-    `time`: the time of the rows, -1 while they are incomplete. `moved`: set when the index reaches a new time.
+    `time`: the time of the rows, -1 before the first. While `apply` runs it is the earlier one, and some rows are newer. `moved`: set when
+    the index reaches a new time.
     """
 
     def __init__(self, fields: Sequence[Field], path: AccessPath) -> None:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import duckdb
 import pyarrow as pa
 
-from tailgate.gateway.answers.index import Row
 from tailgate.gateway.answers.lookups import Lookups
 from tailgate.gateway.http.bound_endpoints import BoundEndpoint, BoundWrite
 from tailgate.gateway.http.messages import Request
@@ -97,11 +96,15 @@ class EndpointReader:
         """Returns a range of rows if an index has them now, else None."""
         if not _looks_up(bound, query, rows):
             return None
-        assert bound.lookup is not None
+        assert bound.lookup is not None and bound.write_found is not None
         if not self._lookups.has_index(bound.lookup):
             return None  # `page` counts the look-up
+        time = self._serving.progress.time  # before the rows: the mirrors' thread may advance after they are found
         matches = self._lookups.rows(bound.lookup, query, values)
-        return None if matches is None else self._found(bound, matches, rows)
+        if matches is None:
+            return None
+        objects = [bound.write_found(row) for row in matches]
+        return _slice(time, objects if bound.query.single else sorted(objects), rows)
 
     async def page(self, bound: BoundEndpoint, query: Authorized[Prepared], values: Sequence[object], rows: Range) -> Page:
         """Returns a range of rows. Raises 22023 for a time that cannot be read."""
@@ -112,16 +115,12 @@ class EndpointReader:
             return _page(bound, at, table, rows)
         if _looks_up(bound, query, rows):
             assert bound.lookup is not None
-            matches = await self._lookups.rows_soon(bound.lookup, query, values)
-            if matches is not None:
-                return self._found(bound, matches, rows)
+            await self._lookups.rows_soon(bound.lookup, query, values)  # waits for an index that is a tick behind
+            page = self.page_in_memory(bound, query, values, rows)
+            if page is not None:
+                return page
         time, table = await self._serving.queries.write(query, prepared.items, lambda cursor: _read(cursor, prepared, values))
         return _page(bound, time, table, rows)
-
-    def _found(self, bound: BoundEndpoint, matches: Sequence[Row], rows: Range) -> Page:
-        assert bound.write_found is not None
-        objects = [bound.write_found(row) for row in matches]
-        return _slice(self._serving.progress.time, objects if bound.query.single else sorted(objects), rows)
 
     async def _at(self, query: Authorized[Prepared], values: Sequence[object], at: int) -> pa.Table:
         await self.check_time(query, at)

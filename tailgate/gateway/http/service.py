@@ -231,8 +231,8 @@ class HttpService:
         self, request: Request, peer: Peer, bound: BoundEndpoint, query: Authorized[Prepared], values: list[object], rows: Range
     ) -> Response:
         """Returns the events of an object, from its present state or from the time in Last-Event-ID."""
-        if not bound.query.single or query.plan.volatile:
-            hint = "Endpoints can be followed if a key proves that they return one object and they do not use the current time."
+        if not bound.query.single or query.plan.volatile or not query.plan.items:
+            hint = "Endpoints can be followed if they read a relation, return one object by a key, and do not use the current time."
             raise HttpError(406, FeatureNotSupported("this endpoint cannot be followed", hint=hint))
         target = target_of(bound, values)
         try:

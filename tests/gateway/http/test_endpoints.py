@@ -11,10 +11,13 @@ import socket
 import ssl
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tailgate.gateway.http import connection
+from tailgate.gateway.http.reading import EndpointReader, Page, Range
 from tailgate.gateway.http.server import HttpOptions
 from tailgate.gateway.security.tls import Files, Tls
 from testing.engine_process import until
@@ -70,6 +73,21 @@ def test_an_index_gives_the_same_bytes(web: Web) -> None:
     assert web.get("/users/1")["name"] == "Anna"
     web.world.sql("tailgate", """UPDATE users SET name = 'Ann "the" Å' WHERE id = 1""")
     assert web.get("/users/1") == ANN
+
+
+def test_the_time_of_rows_in_memory_is_not_later_than_they_are() -> None:
+    """Else a stream that begins with them misses a change. The mirrors' thread may advance at any moment."""
+    progress = SimpleNamespace(time=5)
+
+    def rows(*arguments: object) -> list[tuple[int]]:
+        progress.time = 6
+        return [(1,)]
+
+    lookups: Any = SimpleNamespace(has_index=lambda lookup: True, rows=rows)
+    serving: Any = SimpleNamespace(progress=progress)
+    bound: Any = SimpleNamespace(lookup="", write_found=lambda row: b"{}", query=SimpleNamespace(single=True, ordered=False))
+    query: Any = SimpleNamespace(plan=SimpleNamespace(failed_at=None))
+    assert EndpointReader(serving, lookups).page_in_memory(bound, query, (), Range()) == Page(5, [b"{}"])
 
 
 def test_paths(web: Web) -> None:

@@ -65,6 +65,7 @@ def endpoints(world: World) -> None:
         "CREATE ENDPOINT member GET '/members/:id' WITH (numbers = 'text') AS SELECT id, name, data FROM members WHERE id = :id",
         "CREATE ENDPOINT members GET '/members' AS SELECT id FROM members",
         "CREATE ENDPOINT clock GET '/clock' AS SELECT now() AS t",
+        "CREATE ENDPOINT constant GET '/constant' AS SELECT 1 AS one",
         "CREATE ENDPOINT inverse GET '/inverse/:id' AS SELECT 1 / length(name) AS x FROM members WHERE id = :id",
     )
 
@@ -155,6 +156,7 @@ def test_a_stream_notices_that_a_view_below_its_endpoint_was_replaced(web: Web) 
         ("/members/99", {}, (404, "02000")),
         ("/members", {}, (406, "0A000")),
         ("/clock", {}, (406, "0A000")),
+        ("/constant", {}, (406, "0A000")),
         ("/members/3", {"Last_Event_ID": "1"}, (410, "22023")),
         ("/members/3", {"Last_Event_ID": "x"}, (400, "22023")),
         ("/members/x", {}, (400, "22P02")),
