@@ -92,10 +92,10 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
     operands = [binder.bind(n) for n in nodes]
     if name in enums.FUNCTIONS:
         return enums.bind_enum_function(binder, name, operands, at)
-    if len(operands) == 1 and (not rows or operands[0].type == UNKNOWN):
-        # A type's name in the form of a function is a cast, if that cast exists.
+    if len(operands) == 1 and (not rows or (isinstance(operands[0], Literal) and operands[0].type == UNKNOWN)):
+        # A type's name in the form of a function is a cast, if that cast exists. A composite type is none.
         type_name = Name(name, schema)
-        if (type := _type_of(name) or enums.user_type(binder, type_name, at)) is not None:
+        if (type := _type_of(name) or enums.user_type(binder, type_name, at)) is not None and not is_row(type):
             return cast(operands[0], type, binder.parameters, at)
         if (target := domain_type(binder, type_name, at)) is not None:
             return in_domain(binder, cast(operands[0], target[0], binder.parameters, at), target[1], at)

@@ -170,7 +170,13 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
   /** Returns the values in stored form, each once. */
   private List<byte[]> forms(GroupValues kept) {
     List<byte[]> forms = new ArrayList<>();
-    each(kept, (v, times) -> forms.add((byte[]) v[0]));
+    long[] size = {0};
+    each(kept, (v, times) -> {
+      byte[] form = (byte[]) v[0];
+      size[0] += form.length;
+      check(size[0]);
+      return forms.add(form);
+    });
     return forms;
   }
 

@@ -3,7 +3,10 @@ package tailgate.functions;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 
-/** Reads the text of a row, range or multirange, whose fields may have parts in quotes. {@code tailgate/values/codec/texts.py} reads the same. */
+/**
+ * Reads the text of a row, range or multirange, whose fields may have parts in quotes. {@code tailgate/values/codec/texts.py}
+ * reads the same.
+ */
 public final class FieldInput {
   private final String kind;
   private final String text;

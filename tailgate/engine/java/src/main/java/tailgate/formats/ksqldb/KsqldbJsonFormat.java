@@ -103,7 +103,7 @@ final class KsqldbJsonFormat extends Format {
       byte[] ascii = Utf8.ascii(p.getTextCharacters(), p.getTextOffset(), p.getTextLength());
       return ascii != null ? UTF8String.fromBytes(ascii) : Utf8.text(p.getText());
     }
-    return UTF8String.fromString(textOf(p, token));
+    return Utf8.text(textOf(p, token));
   }
 
   private static String textOf(JsonParser p, JsonToken token) throws IOException {

@@ -66,6 +66,8 @@ class KsqldbFormatsTest {
         {"{\"N\": 1.235}", "22P02 Cannot fit decimal '1.235' into DECIMAL(6,2) without rounding."},
         {"{\"N\": 1e-400000000}", "22P02 Cannot fit decimal '1E-400000000' into DECIMAL(6,2) without rounding."},
         {"{\"I\": \"a\"}", "22P02 invalid input syntax for type int: \"a\""},
+        {"{\"S\": [\"a\\u0000\"]}", "22021 invalid byte sequence for encoding \"UTF8\": 0x00"},
+        {"{\"S\": [\"\\ud800\"]}", "22P02 Unicode escape of an unpaired surrogate"},
         {"{\"B\": 1}", "22P02 column \"B\" is of type boolean but the value is a JSON number"},
         {"{\"I\": []}", "22P02 column \"I\" is of type int but the value is a JSON array"},
         {"[1]", "22P02 column \"the value\" is of type " + f.type().catalogString() + " but the value is a JSON array"},
