@@ -99,9 +99,9 @@ class Copy:
         self._write(data)
 
     def remove(self) -> None:
-        """Removes the copy of a dropped sink, and its sample."""
-        holds.release(self._lake, self._name)
+        """Removes the samples of a dropped sink, and its copy."""
         self._lake.store.discard_folder(samples_folder(self._sink))
+        holds.release(self._lake, self._name)
 
     def stopped(self) -> str | None:
         """Returns why the engine no longer keeps the log for this sink; None while it does."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.gateway.execute.monitoring import sink_queries
@@ -19,6 +20,7 @@ from tailgate.lake.readers import holds
 from tailgate.operations.sketch import STEP_S
 from tailgate.operations.watch import history
 from tailgate.operations.watch.history import SETTLE_S, Recorder
+from tailgate.sinks import progress
 from tailgate.sinks.main import Sinks
 from tailgate.sinks.samples import sampler
 from tests.sinks.feed import Process, copy, records, until
@@ -98,7 +100,7 @@ def test_the_topic_has_the_rows(world: World, sinks: Running) -> None:
     world.run("DROP TABLE t")
     until(lambda: "t" not in world.shown() and world.shows())
     assert (copy(world.lake, sink)["status"], copy(world.lake, sink)["n"]) == ("running", holds.NOTHING)
-    assert len(world.lake.store.names(f"samples/{sink}")) == 1
+    assert len(world.lake.store.names(f"samples/{sink}")) == 2
     world.run("ALTER VIEW s_query RENAME TO other")
     assert world.run("SHOW CREATE SINK s")[0][1].startswith("CREATE SINK s FROM tailgate.freshness INTO")
     world.run("DROP SINK s")
@@ -138,9 +140,39 @@ def test_killed_at_a_point(world: World, point: str) -> None:
     world.run("CREATE TABLE b (id bigint PRIMARY KEY)")
     sinks = Running(world)  # type: ignore[arg-type]  # it has a lake
     until(lambda: set(world.shown()) == {"v", "s_query", "a", "b"})
-    until(lambda: len(world.lake.store.names(f"samples/{sink}")) == 1)
+    until(lambda: len(world.lake.store.names(f"samples/{sink}")) <= 2)
     sinks.stop()
     assert sorted(key["name"] for key, _ in world.events()) == ["a", "b", "s_query", "v"]
+
+
+def test_a_transaction_that_kafka_has_forgotten_is_sent_again(world: World) -> None:
+    sink = world.create_sink("(SELECT schema, name FROM tailgate.freshness)")
+    running = Running(world)  # type: ignore[arg-type]  # it has a lake
+    until(lambda: set(world.shown()) == {"v", "s_query"})
+    world.run("CREATE TABLE a (id bigint PRIMARY KEY)")
+    until(lambda: "a" in world.shown())
+    running.stop()
+    before, topic = world.events(), progress.topic(world.lake.id)
+    *_, earlier, _ = (value for key, value in records(world.address, topic) if key == progress.key(sink))
+    producer = Producer({"bootstrap.servers": world.address})
+    producer.produce(topic, earlier, progress.key(sink), partition=progress.PARTITION)
+    producer.flush()
+    running = Running(world)  # type: ignore[arg-type]  # it has a lake
+    until(lambda: len(world.events()) > len(before))
+    running.stop()
+    assert world.events() == [*before, before[-1]]
+
+
+def test_the_limits_of_the_owner_apply(world: World, sinks: Running) -> None:
+    world.run("CREATE ROLE ann LOGIN SUPERUSER")
+    world.run("CREATE ROLE bea LOGIN")
+    world.run("GRANT CREATE ON SCHEMA public TO bea")
+    world.live.gateway.budget_of(world.lake.catalog().role("bea").id, superuser=False).limit = 1 << 20
+    query = "(SELECT schema, name, repeat('x', 2000000) AS filler FROM tailgate.freshness)"
+    with psycopg.connect(world.live.dsn.replace("ann", "bea"), autocommit=True) as bea:
+        bea.execute(f"CREATE SINK s FROM {query} INTO KAFKA BROKER '{world.address}' TOPIC '{world.topic}' {KEYED}".encode())
+    (sink,) = world.lake.catalog().each(Sink)
+    until(lambda: copy(world.lake, sink.id).get("error", "").startswith("53200: out of memory"))
 
 
 def test_a_sink_has_the_rows_that_its_owner_sees(world: World, sinks: Running) -> None:

@@ -77,7 +77,10 @@ def fill(connection: duckdb.DuckDBPyConnection, shape: Shape, rows: pa.Table) ->
 
 def can_have_index(shape: Shape) -> bool:
     """Returns whether a mirror can have an index of its key."""
-    return shape.key is not None and len(shape.key) == 1 and shape.columns[shape.key[0]].type.name in INDEXED_TYPES
+    if shape.key is None or len(shape.key) != 1:
+        return False
+    type = shape.columns[shape.key[0]].type
+    return type.name in INDEXED_TYPES and not type.is_array
 
 
 def create_index(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:

@@ -6,6 +6,7 @@
     tailgate watch                        ──► {"do": "freshness"}        ──► steps of the history of freshness lag
     tailgate status                       ──► {"do": "lags"}             ──► the present freshness lags by relation
     tailgate watch                        ──► {"do": "alert", "id": n}   ──► rows of an alert's query
+    tailgate sinks                        ──► {"do": "sink", "id": n}    ──► rows of a sink's query
     CancelRequest for a session of another gateway ──► {"do": "cancel"}
 
 Request and response are one line of JSON each, with the token from the peer's file (`lake.peers`): on loopback, or with TLS at the address

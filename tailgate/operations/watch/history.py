@@ -197,9 +197,11 @@ def read_next(lake: Lake, after: int) -> pa.Table:
 def _read(store: Store, name: str, conditions: Conditions) -> pa.Table | None:
     """Returns the rows of an hour, or None if they have just been removed, or are damaged."""
     try:
-        return pq.read_table(pa.BufferReader(store.get(name)), filters=conditions or None)
+        content = pa.BufferReader(store.get(name))
     except FileNotFoundError:
         return None
+    try:
+        return pq.read_table(content, filters=conditions or None)
     except (pa.ArrowException, OSError) as error:
         log.warning("the rows of %s cannot be read: %s", name, error)
         return None

@@ -4,9 +4,10 @@
     gateway: rows of the next steps of the history ───────────────────────────────────► one transaction: events, progress with their time
 
 The progress in Kafka names the file with the rows that the topic has. It is durable before the transaction that names it, and is removed
-after a later one, so after a crash the sink sends the differences between these rows and the present ones. What changed meanwhile and is
-the same again is not sent. Rows of the history are sent once each, in the order of their steps; those that leave after 7 days stay in
-the topic. A gateway that does not answer, or an error of the query, is reported, and the next sample is taken as usual.
+after the second one that follows: a broker that stops may forget the last one, although it has acknowledged it. So after a crash the sink
+sends the differences between these rows and the present ones. What changed meanwhile and is the same again is not sent. Rows of the
+history are sent once each, in the order of their steps; those that leave after 7 days stay in the topic. A gateway that does not answer,
+or an error of the query, is reported, and the next sample is taken as usual.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class Sampler(Worker):
         self._schema = arrow_schema(self._relation.columns, weight=True)
         self._position = Progress(0, self._begin.time, 0, True, self._instance)
         self._rows = self._schema.empty_table()  # those that the topic has
+        self._previous = ""  # the file that the progress before the last one names
         self._unused: list[str] = []  # files that are not needed if no other process has claimed the sink
         self._gateway: peers.Peer | None = None
 
@@ -107,7 +109,7 @@ class Sampler(Worker):
         answer = None if self._gateway is None else peers.ask(self._gateway, request, ANSWER_S)
         for peer in () if answer else peers.announced(self._lake):
             self._gateway, answer = peer, peers.ask(peer, request, ANSWER_S)
-            if answer:
+            if answer or self._ending.is_set():
                 break
         if not answer:
             raise SystemError_("no gateway that knows the sink answers", hint="Start tailgate gateway.")
@@ -134,8 +136,9 @@ class Sampler(Worker):
         is_skipped = is_first and not session.settings.snapshot
         self._write(session, encoder, changes.slice(0, 0) if is_skipped else changes, reached)
         self._rows = sample.rows
-        if position.rows:
-            self._lake.store.discard([f"{folder}/{position.rows}"])
+        if self._previous:
+            self._lake.store.discard([f"{folder}/{self._previous}"])
+        self._previous = position.rows
         return False
 
     def _write(self, session: Session, encoder: Encoder, changes: pa.Table, reached: Progress) -> None:

@@ -94,6 +94,11 @@ def test_the_mirror_is_the_snapshot_at_every_time(
     run(work)
 
 
+def test_keys_that_can_have_an_index() -> None:
+    columns = (Field("id", INT8), Field("tags", TEXT.array()))
+    assert [mirror.can_have_index(mirror.Shape(1, columns, key)) for key in ((0,), (1,), (0, 1), None)] == [True, False, False, False]
+
+
 @pytest.mark.parametrize("text", ["short", "a text that is longer than twelve characters"])
 def test_old_rows_of_a_mirror_leave_memory(text: str) -> None:
     """A table whose rows change for ever keeps its size: without copies it grows by about 20 MB here."""

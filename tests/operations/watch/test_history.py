@@ -14,7 +14,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.store.bucket import BucketStore
 from tailgate.operations.sketch import STEP_S, Sketch
 from tailgate.operations.watch import history
-from tailgate.operations.watch.history import HOUR_STEPS, SETTLE_S, Recorder, read
+from tailgate.operations.watch.history import HOUR_STEPS, SETTLE_S, Recorder, read, read_next
 from testing.s3 import S3
 
 FIRST = HOUR_STEPS * 1_000  # the first step of an hour
@@ -230,6 +230,22 @@ def test_a_damaged_hour_is_left_out(lake: Lake, caplog: pytest.LogCaptureFixture
         caplog.clear()
         assert [r["step"] // HOUR_STEPS for r in rows(lake)] == [1001]
         assert name in caplog.text
+
+
+def test_an_hour_that_cannot_be_fetched_is_an_error(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    for hour in (1000, 1001):
+        recorder(lake, hour * HOUR_STEPS).reported([reported(hour * HOUR_STEPS, 10)], [7], end(hour * HOUR_STEPS))
+    get = lake.store.get
+
+    def failing(name: str) -> Any:
+        if name == f"{history.NAME}/1000{history.PARQUET}":
+            raise OSError(errno.EIO, "the bucket does not answer")
+        return get(name)
+
+    monkeypatch.setattr(lake.store, "get", failing)
+    for reading in (lambda: read(lake), lambda: read_next(lake, 0)):
+        with pytest.raises(OSError, match="does not answer"):
+            reading()
 
 
 def test_a_lake_without_a_history(lake: Lake) -> None:
