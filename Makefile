@@ -29,6 +29,8 @@ JARS := tailgate/jars
 PRODUCT_JARS := $(patsubst %,$(JARS)/%/.resolved,spark kafka connect avro-converter)
 MAVEN_JAR := tailgate/engine/java/target/tailgate.jar
 ENGINE_JAR := $(JARS)/tailgate.jar
+# What the tests of the Java library print; `make test` shows it if one fails, because the tests in Python print at the same time.
+JAVA_TESTS := tailgate/engine/java/target/tests.log
 # What the JVM has made of the classes that it loads.
 CLASSES := $(JARS)/classes.jsa
 ENGINE_SOURCES := $(shell find tailgate/engine/java -path tailgate/engine/java/target -prune -o -type f -print 2>/dev/null)
@@ -91,7 +93,8 @@ test-soak: setup ## a whole system under load, faults and DDL for an hour: SECON
 # Setup has compiled them: tests in Python, which run at the same time, load these classes.
 java: setup ## the Java library's own tests
 	@echo "test: the Java library"
-	@$(MAVEN) -f tailgate/engine/java/pom.xml surefire:test -Dpyspark.jars="$(PYSPARK_JARS)"
+	@$(MAVEN) -f tailgate/engine/java/pom.xml surefire:test -Dpyspark.jars="$(PYSPARK_JARS)" > $(JAVA_TESTS) 2>&1 || \
+	  { cat $(JAVA_TESTS); exit 1; }
 
 lint: .venv/.installed ## no conflict markers, ruff, mypy, import contracts, prose
 	@! git grep -nE '^(<<<<<<<|>>>>>>>) ' || { echo "lint: these files have conflict markers" >&2; exit 1; }

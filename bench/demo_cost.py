@@ -1,0 +1,226 @@
+"""Measures what operation costs the demo: metrics, watch, console, the log of statements, and endpoints over HTTP, all together.
+
+    python bench/demo_cost.py [--rate 1000] [--for 300] [--parts metrics,watch,console,statements,http]
+
+One system runs. In half of the slices of SLICE_S seconds the parts are in use: a scrape of each process once a second, the watch, the
+console's page Now, a line in the log for each poll, and 10 requests/s to an endpoint. In the other half nobody uses them, and the watch
+is stopped (SIGSTOP). What the processes always do, such as counting, is in both. Slices are in the order off, on, on, off. The last line
+is JSON: CPU in percent of a core, by process, and freshness in ms as the demo's poller sees it; `cost` is the mean of the differences of
+pairs, with its standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import re
+import signal
+import statistics
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+from _processes import stolen_ms, tree_cpu_s  # modules of this folder
+
+from tailgate.embedded.children import free_port
+from tailgate.embedded.supervisor import Plan, Supervisor
+from tailgate.examples.shop.demo import statements
+from tailgate.examples.shop.freshness import VIEW, Freshness, Poller
+from tailgate.examples.shop.load import Load
+from tailgate.operations.endpoint import Address
+
+SLICE_S, SETTLE_S, WARM_S = 15.0, 1.0, 30.0  # SETTLE_S: the begin of a slice, which is not measured
+PARTS = ("metrics", "watch", "console", "statements", "http")
+PROCESSES = ("engine", "gateway", "sinks", "watch", "kafka", "registry")
+SCRAPE_S, CONSOLE_S, REQUEST_S = 1.0, 2.0, 0.1  # the page Now reads its statements every 2 s
+MARK_PERCENT = 3
+NOW = Path(__file__).parents[1] / "tailgate" / "gateway" / "console" / "static" / "now.js"
+ENDPOINT = f"CREATE ENDPOINT segments GET '/segments' AS SELECT * FROM {VIEW}"
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """CPU in percent of a core by process, and freshness in ms."""
+
+    cpu: dict[str, float]
+    freshness: dict[str, float]
+
+    @property
+    def total(self) -> float:
+        """Returns the CPU of all processes."""
+        return sum(self.cpu.values())
+
+
+class Demo:
+    """The demo's processes and load."""
+
+    def __init__(self, folder: Path, rate: float, stack: ExitStack) -> None:
+        self.metrics, self._port, self.http, self.console = free_port(5), free_port(), free_port(), free_port()
+        serves = ("--http", f"127.0.0.1:{self.http}", "--console", f"127.0.0.1:{self.console}")
+        plan = Plan(folder, f"127.0.0.1:{self._port}", "embedded", "embedded", listening=serves, metrics=Address("127.0.0.1", self.metrics))
+        self.supervisor = stack.enter_context(Supervisor(plan, lambda words: print(words, file=sys.stderr)))
+        assert self.supervisor.kafka is not None and self.supervisor.registry is not None
+        self.load = Load(self.supervisor.kafka, self.supervisor.registry, rate)
+        self.load.prepare()
+        self.load.start()
+        stack.callback(self.load.stop)
+        with psycopg.connect(self.dsn(), autocommit=True) as db:
+            for statement in (*statements(self.supervisor.kafka, self.supervisor.registry), ENDPOINT):
+                db.execute(statement.encode())
+
+    def dsn(self, *, logged: bool = False) -> str:
+        options = " options='-c log_min_duration_statement=0'" if logged else ""
+        return f"host=127.0.0.1 port={self._port} dbname=tailgate user=tailgate{options}"
+
+    def cpu_s(self) -> dict[str, float]:
+        return {name: tree_cpu_s(self.supervisor.pid(name)) for name in PROCESSES}
+
+    def measured(self, parts: frozenset[str]) -> Slice:
+        """Returns the figures of a slice with these parts in use."""
+        os.kill(self.supervisor.pid("watch"), signal.SIGCONT if "watch" in parts else signal.SIGSTOP)
+        freshness = Freshness(self.load.sending, SETTLE_S)
+        poller = Poller(self.dsn(logged="statements" in parts), freshness)
+        with ExitStack() as stack:
+            if "metrics" in parts:
+                stack.enter_context(repeated(SCRAPE_S, self._scrape(with_watch="watch" in parts)))
+            if "console" in parts:
+                stack.enter_context(repeated(CONSOLE_S, self._show_page()))
+            if "http" in parts:
+                stack.enter_context(repeated(REQUEST_S, self._request()))
+            poller.start()
+            time.sleep(SETTLE_S)
+            before, began = self.cpu_s(), time.monotonic()
+            time.sleep(SLICE_S - SETTLE_S)
+            after, seconds = self.cpu_s(), time.monotonic() - began
+        poller.ended.set()
+        poller.join()
+        if poller.error is not None:
+            raise poller.error
+        return Slice({name: (after[name] - before[name]) / seconds * 100 for name in before}, dict(freshness.percentiles()))
+
+    def _scrape(self, *, with_watch: bool) -> Callable[[], None]:
+        ports = range(self.metrics, self.metrics + 4 + with_watch)  # supervisor, engine, sinks, gateway, watch
+
+        def scrape() -> None:
+            for port in ports:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+                    answer.read()
+
+        return scrape
+
+    def _show_page(self) -> Callable[[], None]:
+        texts = [text for text in re.findall(r"^const [A-Z]+ = `([^`]+)`", NOW.read_text(), re.MULTILINE) if text.startswith("SELECT")]
+        assert len(texts) == 5, "the page Now has other statements"
+        connection = http.client.HTTPConnection("127.0.0.1", self.console, timeout=10)
+        fields = {"Content-Type": "application/json", "Tailgate-Console": "1"}
+
+        def show() -> None:
+            for text in texts:
+                connection.request("POST", "/statement", json.dumps({"sql": text}), fields)
+                body = connection.getresponse().read()
+                assert b"event: end" in body, body
+
+        return show
+
+    def _request(self) -> Callable[[], None]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.http, timeout=10)
+
+        def request() -> None:
+            connection.request("GET", "/segments")
+            response = connection.getresponse()
+            body = response.read()
+            assert response.status == 200, body
+
+        return request
+
+
+@contextmanager
+def repeated(every: float, work: Callable[[], None]) -> Iterator[None]:
+    """Does some work in a thread every so many seconds, within the block. Raises its error at the end."""
+    ended, errors = threading.Event(), list[Exception]()
+
+    def run() -> None:
+        try:
+            while not ended.wait(every):
+                work()
+        except Exception as error:  # noqa: BLE001  # raised at the end of the block
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def figures(slices: list[Slice]) -> dict[str, object]:
+    """Returns the medians of slices."""
+    cpu = {name: round(statistics.median(each.cpu[name] for each in slices), 1) for name in PROCESSES}
+    freshness = {name: round(statistics.median(each.freshness[name] for each in slices)) for name in ("p50", "p95")}
+    return {"cpu_percent": cpu, "cpu_percent_total": round(statistics.median(each.total for each in slices), 1), "freshness_ms": freshness}
+
+
+def cost(differences: list[float]) -> dict[str, float]:
+    """Returns mean and standard error."""
+    error = statistics.stdev(differences) / len(differences) ** 0.5 if len(differences) > 1 else float("nan")
+    return {"mean": round(statistics.mean(differences), 2), "error": round(error, 2)}
+
+
+def measure(rate: float, seconds: float, parts: frozenset[str]) -> dict[str, object]:
+    load, stolen = [round(x, 1) for x in os.getloadavg()], stolen_ms()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tailgate-bench-")))
+        demo = Demo(folder, rate, stack)
+        deadline = time.monotonic() + WARM_S
+        while time.monotonic() < deadline:
+            demo.measured(parts)  # also compiles and fills the caches of what the parts use
+        off, on = list[Slice](), list[Slice]()
+        for pair in range(max(2, round(seconds / (2 * SLICE_S)))):
+            for each in (off, on) if pair % 2 == 0 else (on, off):
+                each.append(demo.measured(parts if each is on else frozenset()))
+        events = demo.load.events
+    pairs = list(zip(on, off, strict=True))
+    cpu = cost([with_.total - without.total for with_, without in pairs])
+    return {
+        "rate": rate,
+        "parts": sorted(parts),
+        "pairs": len(pairs),
+        "events": events,
+        "off": figures(off),
+        "on": figures(on),
+        "cost_percent_of_a_core": cpu,
+        "cost_freshness_p50_ms": cost([with_.freshness["p50"] - without.freshness["p50"] for with_, without in pairs]),
+        "cost_freshness_p95_ms": cost([with_.freshness["p95"] - without.freshness["p95"] for with_, without in pairs]),
+        "mark_percent": MARK_PERCENT,
+        "stolen_ms": stolen_ms() - stolen,
+        "load": load,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rate", type=float, default=1000, help="page views per second")
+    parser.add_argument("--for", dest="seconds", type=float, default=300, metavar="SECONDS", help="of all slices")
+    parser.add_argument("--parts", default=",".join(PARTS), help="those that are in use (all)")
+    options = parser.parse_args()
+    parts = frozenset(options.parts.split(","))
+    if not parts <= set(PARTS):
+        parser.error(f"the parts are {', '.join(PARTS)}")
+    print(json.dumps(measure(options.rate, options.seconds, parts)))
+
+
+if __name__ == "__main__":
+    main()
