@@ -147,7 +147,6 @@ def test_a_tail_ends_if_a_relation_that_it_reads_is_dropped(live: Live, connecti
     [
         ("CREATE MATERIALIZED VIEW m AS SELECT name FROM tailgate.views", "0A000", "a materialized view over tailgate.views"),
         ("CREATE SUBSCRIPTION s FROM tailgate.views", "0A000", "the changes of tailgate.views cannot be stored"),
-        ("CREATE SINK k FROM tailgate.views INTO KAFKA BROKER 'b' TOPIC 't' FORMAT JSON", "0A000", "the changes of tailgate.views"),
         ("CREATE OBJECTIVE o ON tailgate.views (FRESHNESS max '1 s') OVER '1 minute'", "42809", '"views" has no freshness lag'),
         ("CREATE ENDPOINT e GET '/e' AS SELECT name FROM tailgate.views", "0A000", "an endpoint over the schema tailgate"),
         ("CREATE INDEX ON tailgate.views (name)", "42501", 'permission denied: "views" is a system catalog'),

@@ -114,7 +114,7 @@ def test_the_lease_is_renewed_while_work_in_advance_ends(session: Any, tmp_path:
     jvm: Any = SimpleNamespace(scratch=tmp_path)
     results: list[Awaited] = []
     catalog = Slow(lake, session, 1, Vault())
-    waiting = threading.Thread(target=lambda: results.append(awaited(lake, session, jvm, catalog, hand_over=False)))
+    waiting = threading.Thread(target=lambda: results.append(awaited(lake, session, jvm, catalog, lambda: None, hand_over=False)))
     waiting.start()
     assert working.wait(60)
     running.close()

@@ -105,5 +105,8 @@ def test_cursors_and_copy_contain_push_queries() -> None:
     assert isinstance(declare, DeclareCursor) and isinstance(declare.statement, FollowKsqldb)
     assert declare.statement.text == text
     with pytest.raises(TailgateError) as error:
-        parse("COPY (SELECT a FROM EMIT CHANGES) TO STDOUT")
+        parse("COPY (SELECT a FROM WHERE EMIT CHANGES) TO STDOUT")
     assert error.value.position == 20
+    with pytest.raises(TailgateError, match="takes a query with EMIT CHANGES") as error:  # a stream of this name and its alias
+        parse("COPY (SELECT a FROM EMIT CHANGES) TO STDOUT")
+    assert (error.value.sqlstate, error.value.position) == ("42601", 6)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Literal
 
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue
+from tailgate.lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue, SyntaxError_
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
@@ -140,7 +140,8 @@ def read(cursor: Parser) -> Select | Tail | FollowKsqldb:
     end = _end(cursor)
     if is_ksqldb(cursor.text[cursor.position : end]):
         push = ksqldb.parse(" " * cursor.position + cursor.text[cursor.position : end])
-        assert isinstance(push, FollowKsqldb)
+        if not isinstance(push, FollowKsqldb):  # such as SELECT … FROM emit changes: a stream and its alias
+            raise SyntaxError_("a cursor or COPY of ksqlDB takes a query with EMIT CHANGES", position=cursor.position)
         while cursor.position < end:
             cursor.advance()
         return replace(push, text=push.text.lstrip())
