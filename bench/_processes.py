@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -33,6 +34,8 @@ def stolen_ms() -> float:
 def tree_cpu_s(pid: int) -> float:
     """Returns the CPU seconds of a process and its descendants, including those that have ended."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    children = (Path(f"/proc/{pid}/task") / str(t.name) / "children" for t in Path(f"/proc/{pid}/task").iterdir())
-    below = {int(c) for file in children for c in file.read_text().split()}
+    below = set[int]()
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            below.update(map(int, (thread / "children").read_text().split()))
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK") + sum(map(tree_cpu_s, below))
