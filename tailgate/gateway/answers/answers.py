@@ -84,7 +84,8 @@ class Answers:
         plan = request.query.plan
         lookup = self.lookups.of(plan)
         if lookup is not None and request.row_limit != 1:
-            rows = await self.lookups.rows_soon(lookup, request.query, request.values)
+            await self.lookups.catch_up(lookup, plan)
+            rows = self.lookups.rows(lookup, request.query, request.values)
             if rows is not None and request.fits(len(rows)):
                 if request.text is not None:
                     self.lookups.learn(request.text, request.scope, plan, lookup, request.columns, request.literals)

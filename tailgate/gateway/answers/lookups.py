@@ -101,22 +101,18 @@ class Lookups:
             rows = [row for row in rows if all(row[column] == value for column, value in others)]
         return rows
 
-    def has_index(self, lookup: Lookup) -> bool:
-        """Returns whether an index exists, current or not."""
-        return self._indexes.get(lookup.way) is not None
-
-    async def rows_soon(self, lookup: Lookup, query: Authorized[Prepared], values: Sequence[object]) -> list[Row] | None:
-        """Returns the rows like `rows`. Waits up to CATCH_UP_S for an index that is a tick behind."""
-        rows = self.rows(lookup, query, values)
+    async def catch_up(self, lookup: Lookup, prepared: Prepared) -> bool:
+        """Waits up to CATCH_UP_S for an index that is a tick behind. Returns whether there is an index that is current."""
         index = self._indexes.get(lookup.way)
-        if rows is None and index is not None and index.time >= 0:
+        if index is None or index.time < 0:
+            return False
+        if not self._is_current(index, prepared):
             waiting = asyncio.ensure_future(index.moved.wait())
             try:
                 await asyncio.wait((waiting,), timeout=CATCH_UP_S)
             finally:
                 waiting.cancel()
-            rows = self.rows(lookup, query, values)
-        return rows
+        return self._is_current(index, prepared)
 
     def answer(self, sent: bytes, style: Style, scope: Hashable, may: Callable[[Plan], bool]) -> bytes | None:
         """Returns the complete response to a Query that matches a template and can be answered from an index, or None.

@@ -67,6 +67,7 @@ class BoundQuery:
 class BoundEndpoint:
     """An endpoint that can be evaluated. `form`: see `form_of`.
 
+    `lookup`: the look-up that returns the objects; None if there is none, or if their order matters.
     `write`: writes a row of the query; `write_found`: one of the look-up's relation.
     """
 
@@ -216,7 +217,7 @@ class BoundEndpoints:
             return BoundWrite(endpoint, plan, columns, single, keys, row_writer(columns, endpoint.numbers))
         query = await self._serving.workers.run_bounded(bind_endpoint, endpoint, catalog, catalog_n)
         prepared, numbers = query.prepared, endpoint.numbers
-        lookup = lookup_of(prepared.equalities, catalog)
+        lookup = lookup_of(prepared.equalities, catalog) if query.single or not query.ordered else None
         write_found = None if lookup is None else _found_writer(lookup, query, endpoint)
         return BoundEndpoint(endpoint, form_of(endpoint.id, catalog), query, row_writer(prepared.columns, numbers), lookup, write_found)
 

@@ -94,28 +94,24 @@ class EndpointReader:
 
     def page_in_memory(self, bound: BoundEndpoint, query: Authorized[Prepared], values: Sequence[object], rows: Range) -> Page | None:
         """Returns a range of rows if an index has them now, else None."""
-        if not _looks_up(bound, query, rows):
+        lookup, write = bound.lookup, bound.write_found
+        if lookup is None or write is None or _past_time(query, rows) is not None:
             return None
-        assert bound.lookup is not None and bound.write_found is not None
-        if not self._lookups.has_index(bound.lookup):
-            return None  # `page` counts the look-up
         time = self._serving.progress.time  # before the rows: the mirrors' thread may advance after they are found
-        matches = self._lookups.rows(bound.lookup, query, values)
+        matches = self._lookups.rows(lookup, query, values)
         if matches is None:
             return None
-        objects = [bound.write_found(row) for row in matches]
+        objects = [write(row) for row in matches]
         return _slice(time, objects if bound.query.single else sorted(objects), rows)
 
     async def page(self, bound: BoundEndpoint, query: Authorized[Prepared], values: Sequence[object], rows: Range) -> Page:
-        """Returns a range of rows. Raises 22023 for a time that cannot be read."""
+        """Returns a range of rows that `page_in_memory` does not return. Raises 22023 for a time that cannot be read."""
         prepared = query.plan
-        at = rows.at if rows.at is not None else prepared.failed_at
+        at = _past_time(query, rows)
         if at is not None:
             table = await self._at(query, values, at)
             return _page(bound, at, table, rows)
-        if _looks_up(bound, query, rows):
-            assert bound.lookup is not None
-            await self._lookups.rows_soon(bound.lookup, query, values)  # waits for an index that is a tick behind
+        if bound.lookup is not None and await self._lookups.catch_up(bound.lookup, prepared):
             page = self.page_in_memory(bound, query, values, rows)
             if page is not None:
                 return page
@@ -137,11 +133,9 @@ class EndpointReader:
             raise InvalidParameterValue(f"time {at} is in the future: the newest time is {progress.time}")
 
 
-def _looks_up(bound: BoundEndpoint, query: Authorized[Prepared], rows: Range) -> bool:
-    """Returns whether an index may have the rows: those of a look-up at the newest time."""
-    if rows.at is not None or query.plan.failed_at is not None or bound.lookup is None or bound.write_found is None:
-        return False
-    return bound.query.single or not bound.query.ordered
+def _past_time(query: Authorized[Prepared], rows: Range) -> int | None:
+    """Returns the time at which the rows are read: that of the request, or when a view of the query failed. None if it is the newest."""
+    return rows.at if rows.at is not None else query.plan.failed_at
 
 
 def _read(cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> tuple[int, pa.Table]:

@@ -83,9 +83,9 @@ def test_the_time_of_rows_in_memory_is_not_later_than_they_are() -> None:
         progress.time = 6
         return [(1,)]
 
-    lookups: Any = SimpleNamespace(has_index=lambda lookup: True, rows=rows)
+    lookups: Any = SimpleNamespace(rows=rows)
     serving: Any = SimpleNamespace(progress=progress)
-    bound: Any = SimpleNamespace(lookup="", write_found=lambda row: b"{}", query=SimpleNamespace(single=True, ordered=False))
+    bound: Any = SimpleNamespace(lookup="", write_found=lambda row: b"{}", query=SimpleNamespace(single=True))
     query: Any = SimpleNamespace(plan=SimpleNamespace(failed_at=None))
     assert EndpointReader(serving, lookups).page_in_memory(bound, query, (), Range()) == Page(5, [b"{}"])
 
