@@ -304,13 +304,12 @@ class HttpService:
         def check() -> float:
             nonlocal checked, end_ms
             catalog = progress.catalog
-            if catalog is checked and now_ms() < end_ms:
-                return min(HEARTBEAT_S, (end_ms - now_ms()) / 1000)
-            role, end_ms = role_of(request, peer, catalog, gateway.secret, self._tokens)
-            if form_of(bound.endpoint.id, catalog) != bound.form:
-                raise HttpError(404, ObjectNotInPrerequisiteState("the endpoint, or a view below it, was changed or dropped"))
-            authorize(bound.query.prepared, role, catalog)
-            checked = catalog
+            if catalog is not checked or now_ms() >= end_ms:
+                role, end_ms = role_of(request, peer, catalog, gateway.secret, self._tokens)
+                if form_of(bound.endpoint.id, catalog) != bound.form:
+                    raise HttpError(404, ObjectNotInPrerequisiteState("the endpoint, or a view below it, was changed or dropped"))
+                authorize(bound.query.prepared, role, catalog)
+                checked = catalog
             return min(HEARTBEAT_S, (end_ms - now_ms()) / 1000)
 
         return check
