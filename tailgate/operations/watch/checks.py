@@ -20,10 +20,11 @@ NO_ENTRY_S = 15.0  # an idle engine appends an entry every 10 s
 TICK_MAX_S = 8.0  # a tick that runs for longer does not end soon
 NO_PROGRESS_S = 6.0  # a sink records its position every second
 LETTERS_S = 60.0  # an alert of dead letters is resolved after this time without a new one
+LOOK = "Look at its log and at the load of the machine; restart it if it stays so."
 ENGINE_STATES = {
     "not running": ("the engine is not running: views do not change", "Start it: tailgate up, or tailgate engine."),
     "ended unexpectedly": ("the engine has ended unexpectedly", "Look at the end of its log (logs/engine.log), and start it again."),
-    "not answering": ("the engine does not answer", "Look at its log and at the load of the machine; restart it if it stays so."),
+    "not answering": ("the engine does not answer", LOOK),
 }
 READ = "Read the error: SELECT name, status, error FROM {}."
 
@@ -110,11 +111,10 @@ def _stopped_ticks(at: Observation, memory: Memory) -> Results | None:
     memory.entry, seconds = unchanged_s(memory.entry, at.n, at.at_s)
     if at.engine.state != "running":
         return None  # the alert of the engine says more
-    hint = "Look at its log and at the load of the machine; restart it if it stays so."
     if at.engine.health.get("ticks", {}).get("running_s", 0.0) > TICK_MAX_S:
-        return [("", "a tick has been running for more than 8 s", hint)]
-    what = "the engine has appended no entry to the log for more than 15 s, although it answers"
-    return [("", what, hint)] if seconds > NO_ENTRY_S else []
+        return [("", f"a tick has been running for more than {TICK_MAX_S:.0f} s", LOOK)]
+    what = f"the engine has appended no entry to the log for more than {NO_ENTRY_S:.0f} s, although it answers"
+    return [("", what, LOOK)] if seconds > NO_ENTRY_S else []
 
 
 def _gateways(at: Observation, memory: Memory) -> Results:
@@ -122,8 +122,7 @@ def _gateways(at: Observation, memory: Memory) -> Results:
         return []
     if not at.gateways:
         return [("", "no gateway runs on this machine: clients cannot connect", "Start one: tailgate up, or tailgate gateway.")]
-    hint = "Look at its log and at the load of the machine; restart it if it stays so."
-    return [(g.name, f"the gateway with process id {g.name} does not answer", hint) for g in at.gateways if g.answer is None]
+    return [(g.name, f"the gateway with process id {g.name} does not answer", LOOK) for g in at.gateways if g.answer is None]
 
 
 def _sinks_process(at: Observation, memory: Memory) -> Results:
