@@ -23,7 +23,7 @@ def malformed(kind: str, text: str, detail: str) -> TailgateError:
 def read_field(kind: str, text: str, at: int, ends: str) -> tuple[str | None, int]:
     r"""Returns a field of a row or a bound of a range, and the place of the character of `ends` after it. Raises 22P02.
 
-    The result is without quotes and backslashes. Any part may be in quotes. It is None if there is no character.
+    The result is without quotes and backslashes. Any part may be in quotes. It is None without any character.
 
     >>> read_field("record", '(a" ""b"\\,,c)', 1, ",)"), read_field("record", "(a,)", 3, ",)")
     (('a "b,', 10), (None, 3))
@@ -45,6 +45,13 @@ def read_field(kind: str, text: str, at: int, ends: str) -> tuple[str | None, in
     if at >= len(text):
         raise malformed(kind, text, "Unexpected end of input.")
     return ("".join(parts) if at > start else None), at
+
+
+def after_blanks(text: str, at: int) -> int:
+    """Returns the place of the next character that is not blank, from a place on."""
+    while text[at : at + 1] and text[at] in BLANKS:
+        at += 1
+    return at
 
 
 def utf8(data: bytes) -> str:

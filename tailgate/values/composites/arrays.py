@@ -25,7 +25,7 @@ from tailgate.lake.types import BY_OID, Type
 from tailgate.values.codec.binary import TrailingData, insufficient, sized
 from tailgate.values.codec.codec import Codec, Value, Writer
 from tailgate.values.codec.style import Style
-from tailgate.values.codec.texts import BLANKS, malformed
+from tailgate.values.codec.texts import BLANKS, after_blanks, malformed
 from tailgate.values.composites import dimensions
 
 MULTIDIMENSIONAL = "arrays of more than one dimension or with another lower bound than 1 are not supported here"
@@ -152,7 +152,7 @@ def _declared(text: str) -> tuple[list[int], list[int], int]:
     """Returns the lengths and lower bounds that a text begins with, and the place of the first brace. Raises 22P02, 2202E, 54000."""
     lengths: list[int] = []
     bounds: list[int] = []
-    at = _after_blanks(text, 0)
+    at = after_blanks(text, 0)
     while text[at : at + 1] == "[":
         if len(bounds) == dimensions.DIMENSIONS_MAX:
             raise dimensions.too_many(len(bounds) + 1)
@@ -164,11 +164,11 @@ def _declared(text: str) -> tuple[list[int], list[int], int]:
             raise ArraySubscriptError("upper bound cannot be less than lower bound")
         bounds.append(low)
         lengths.append(high - low + 1)
-        at = _after_blanks(text, match.end())
+        at = after_blanks(text, match.end())
     if bounds:
         if text[at : at + 1] != "=":
             raise malformed("array", text, 'Missing "=" after array dimensions.')
-        at = _after_blanks(text, at + 1)
+        at = after_blanks(text, at + 1)
     return lengths, bounds, at
 
 
@@ -189,7 +189,7 @@ def _contents(text: str) -> tuple[list[str | None], list[int], int]:
     depth = 0  # of the elements, once there is one
     before = ""  # what precedes: an open brace, an element, or a closed brace
     while True:
-        at = _after_blanks(text, at)
+        at = after_blanks(text, at)
         char = text[at : at + 1]
         if char == "{":
             if before == "element":
@@ -219,19 +219,13 @@ def _contents(text: str) -> tuple[list[str | None], list[int], int]:
             if not counts:
                 return items, [lengths[level] for level in sorted(lengths)], at
             counts[-1] += 1
-            at = _after_blanks(text, at)
+            at = after_blanks(text, at)
             end = text[at : at + 1]
             if end and end not in ",}":
                 raise _unexpected(text, end) if end in "{\\" else malformed("array", text, "Unexpected array element.")
         if not end:
             raise malformed("array", text, "Unexpected end of input.")
         at += 1
-
-
-def _after_blanks(text: str, at: int) -> int:
-    while text[at : at + 1] and text[at] in BLANKS:
-        at += 1
-    return at
 
 
 def _unexpected(text: str, char: str) -> TailgateError:
@@ -248,7 +242,7 @@ def _element(text: str, at: int) -> tuple[str, bool, int]:
         match = _IN_QUOTES.match(text, at)
         if match is None:
             raise malformed("array", text, "Unexpected end of input.")
-        at = _after_blanks(text, match.end())
+        at = after_blanks(text, match.end())
         if text[at : at + 1] not in ("", ",", "}"):
             raise malformed("array", text, "Unexpected array element.")
         return match[1], True, at

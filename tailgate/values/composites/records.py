@@ -19,7 +19,7 @@ from tailgate.lake.types import BY_OID, Type
 from tailgate.values.codec.binary import TrailingData, insufficient, sized
 from tailgate.values.codec.codec import Codec, Value, Writer
 from tailgate.values.codec.style import Style
-from tailgate.values.codec.texts import BLANKS, malformed, read_field
+from tailgate.values.codec.texts import BLANKS, after_blanks, malformed, read_field
 
 _QUOTED = re.compile(rb'[(),"\\\s\v]|^$')
 
@@ -59,7 +59,7 @@ def parsed(text: str, width: int) -> list[str | None]:
     >>> parsed('(1,"a ""b"" c",,"")', 4)
     ['1', 'a "b" c', None, '']
     """
-    at = len(text) - len(text.lstrip(BLANKS))
+    at = after_blanks(text, 0)
     if text[at : at + 1] != "(":
         raise malformed("record", text, "Missing left parenthesis.")
     at += 1

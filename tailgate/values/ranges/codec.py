@@ -14,7 +14,7 @@ from tailgate.lake.types import Type
 from tailgate.values.codec.binary import insufficient, sized
 from tailgate.values.codec.codec import Codec, Value, Writer
 from tailgate.values.codec.style import Style
-from tailgate.values.codec.texts import BLANKS, malformed, read_field
+from tailgate.values.codec.texts import BLANKS, after_blanks, malformed, read_field
 from tailgate.values.composites.records import quote
 from tailgate.values.ranges.forms import RANGE_TYPES, Range, decode, encode, lower_bound, order_key, ranged, upper_bound, value
 
@@ -64,7 +64,7 @@ def _parsed(text: str) -> tuple[str, str | None, str | None, str] | None:
     >>> _parsed(' [1,"a,""b")')
     ('[', '1', 'a,"b', ')')
     """
-    at = len(text) - len(text.lstrip(BLANKS))
+    at = after_blanks(text, 0)
     if text[at : at + len(_EMPTY)].lower() == _EMPTY:
         if text[at + len(_EMPTY) :].strip(BLANKS):
             raise malformed("range", text, 'Junk after "empty" key word.')

@@ -15,7 +15,7 @@ from tailgate.lake.types import Type
 from tailgate.values.codec.binary import insufficient, sized
 from tailgate.values.codec.codec import Codec, Value, Writer
 from tailgate.values.codec.style import Style
-from tailgate.values.codec.texts import BLANKS, malformed
+from tailgate.values.codec.texts import BLANKS, after_blanks, malformed
 from tailgate.values.ranges import forms, multiranges
 from tailgate.values.ranges.multiranges import TYPES, Multirange, multirange
 
@@ -67,14 +67,14 @@ def _parts(text: str) -> Iterator[str]:
     >>> list(_parts(' { [1,2), empty,("a]",)} '))
     ['[1,2)', '("a]",)']
     """
-    at = _skipped(text, 0)
+    at = after_blanks(text, 0)
     if text[at : at + 1] != "{":
         raise malformed("multirange", text, "Missing left brace.")
-    at = _skipped(text, at + 1)
+    at = after_blanks(text, at + 1)
     is_first = True
     while not (is_first and text[at : at + 1] == "}"):
         is_first = False
-        if at == len(text):
+        if at >= len(text):
             raise malformed("multirange", text, "Unexpected end of input.")
         if text[at] in "[(":
             part = _RANGE.match(text, at)
@@ -86,21 +86,14 @@ def _parts(text: str) -> Iterator[str]:
             at += len(_EMPTY)
         else:
             raise malformed("multirange", text, "Expected range start.")
-        at = _skipped(text, at)
+        at = after_blanks(text, at)
         if text[at : at + 1] == "}":
             break
         if at < len(text) and text[at] != ",":
             raise malformed("multirange", text, "Expected comma or end of multirange.")
-        at = _skipped(text, at + 1)
+        at = after_blanks(text, at + 1)
     if text[at + 1 :].strip(BLANKS):
         raise malformed("multirange", text, "Junk after closing right brace.")
-
-
-def _skipped(text: str, at: int) -> int:
-    """Returns the place of the next character that is not blank."""
-    while at < len(text) and text[at] in BLANKS:
-        at += 1
-    return min(at, len(text))
 
 
 def _parts_binary(data: bytes) -> Iterator[bytes]:
