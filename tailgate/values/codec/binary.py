@@ -13,6 +13,7 @@ from tailgate.lake.errors import InvalidBinaryRepresentation, ProtocolViolation,
 from tailgate.lake.types import Type
 
 NULL = b"\xff\xff\xff\xff"  # in place of a length
+_LENGTH = Struct("!i")
 
 
 class TrailingData(InvalidBinaryRepresentation):
@@ -80,3 +81,12 @@ def sized(write: Callable[[Any], bytes], value: Any) -> bytes:
         return NULL
     data = write(value)
     return len(data).to_bytes(4, "big") + data
+
+
+def read_sized(data: bytes, at: int) -> tuple[bytes, int]:
+    """Returns the bytes of a value after its length at a place, and the place after them. Raises 08P01, also for NULL."""
+    length = leading(_LENGTH, data[at : at + _LENGTH.size])
+    at += _LENGTH.size
+    if not 0 <= length <= len(data) - at:
+        raise insufficient()
+    return data[at : at + length], at + length

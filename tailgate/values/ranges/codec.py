@@ -6,12 +6,11 @@ Source: PostgreSQL 15, src/backend/utils/adt/rangetypes.c.
 from __future__ import annotations
 
 from collections.abc import Callable
-from struct import Struct
 from typing import Any
 
 from tailgate.lake.errors import ProtocolViolation
 from tailgate.lake.types import Type
-from tailgate.values.codec.binary import insufficient, sized
+from tailgate.values.codec.binary import read_sized, sized
 from tailgate.values.codec.codec import Codec, Value, Writer
 from tailgate.values.codec.style import Style
 from tailgate.values.codec.texts import BLANKS, after_blanks, malformed, read_field
@@ -21,7 +20,6 @@ from tailgate.values.ranges.forms import RANGE_TYPES, Range, decode, encode, low
 _EMPTY = "empty"
 # flags of the binary form
 IS_EMPTY, LOWER_INCLUSIVE, UPPER_INCLUSIVE, LOWER_INFINITE, UPPER_INFINITE = 0x01, 0x02, 0x04, 0x08, 0x10
-_LENGTH = Struct("!i")
 
 
 def codec_of(subtype: Codec) -> Codec:
@@ -103,15 +101,8 @@ def _read_binary(data: bytes, type: Type, subtype: Codec) -> Range:
         if flags & (IS_EMPTY | infinite):
             values.append(None)
             continue
-        if at + _LENGTH.size > len(data):
-            raise insufficient()
-        (length,) = _LENGTH.unpack_from(data, at)
-        at += _LENGTH.size
-        if not 0 <= length <= len(data) - at:
-            raise insufficient()
-        bound = data[at : at + length]
+        bound, at = read_sized(data, at)
         values.append(subtype.read_binary(bound[: range_type.width] if range_type.width else bound, range_type.subtype))
-        at += length
     if at < len(data):
         raise ProtocolViolation("invalid message format")
     if flags & IS_EMPTY:

@@ -12,7 +12,7 @@ from struct import Struct
 from tailgate.lake.errors import ProtocolViolation
 from tailgate.lake.ranges import RANGE_OF
 from tailgate.lake.types import Type
-from tailgate.values.codec.binary import insufficient, sized
+from tailgate.values.codec.binary import insufficient, leading, read_sized, sized
 from tailgate.values.codec.codec import Codec, Value, Writer
 from tailgate.values.codec.style import Style
 from tailgate.values.codec.texts import BLANKS, after_blanks, malformed
@@ -22,7 +22,7 @@ from tailgate.values.ranges.multiranges import TYPES, Multirange, multirange
 _EMPTY = "empty"
 _ESCAPED = rf"\\[{BLANKS}]*[^{BLANKS}]"
 _RANGE = re.compile(rf'[\[(](?:[^])"\\]|{_ESCAPED}|"(?:[^"\\]|{_ESCAPED})*")*[\])]')
-_LENGTH = Struct("!i")
+_COUNT = Struct("!i")  # the number of ranges
 
 
 def codec_of(range: Codec) -> Codec:
@@ -98,25 +98,15 @@ def _parts(text: str) -> Iterator[str]:
 
 def _parts_binary(data: bytes) -> Iterator[bytes]:
     """Yields the binary forms of the ranges of a multirange. Raises 08P01."""
-    count, at = _number(data, 0), _LENGTH.size
+    count, at = leading(_COUNT, data), _COUNT.size
     if count < 0:
         raise insufficient()
     for _ in range(count):
-        length = _number(data, at)
-        at += _LENGTH.size
-        if not 0 <= length <= len(data) - at:
-            raise insufficient()
-        yield data[at : at + length]
-        at += length
+        part, at = read_sized(data, at)
+        yield part
     if at < len(data):
         raise ProtocolViolation("invalid message format")
 
 
-def _number(data: bytes, at: int) -> int:
-    if at + _LENGTH.size > len(data):
-        raise insufficient()
-    return int(_LENGTH.unpack_from(data, at)[0])
-
-
 def _binary(ranges: list[bytes], write: Callable[[bytes], bytes]) -> bytes:
-    return _LENGTH.pack(len(ranges)) + b"".join(sized(write, form) for form in ranges)
+    return _COUNT.pack(len(ranges)) + b"".join(sized(write, form) for form in ranges)
