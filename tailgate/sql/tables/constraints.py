@@ -28,13 +28,13 @@ from tailgate.lake.errors import (
     WrongObjectType,
 )
 from tailgate.lake.types import Field, Type
+from tailgate.sql.binder.types.comparability import SEVERAL_FORMS
 from tailgate.sql.binder.writes.targets import check_of
 from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.statements.tables import Check, ForeignKey, Unique
 from tailgate.sql.tables.names import columns_part, free_name
 
-SEVERAL_FORMS = ("jsonb", "interval", "numrange", "nummultirange")  # types with several stored forms of equal values
 INTEGERS, TEXTS = frozenset(("int2", "int4", "int8")), frozenset(("text", "varchar"))
 
 
@@ -98,7 +98,7 @@ def check_key_types(types: Iterable[Type], what: str) -> None:
     """Raises 42704 for a type without an order, and 0A000 for one whose equal values have several stored forms."""
     for type in types:
         check_indexable(type)
-        if type.name in (*SEVERAL_FORMS, "record") or type.is_array:
+        if type.name in SEVERAL_FORMS | {"record"} or type.is_array:
             raise FeatureNotSupported(f"{what} of type {type} is not supported")
 
 
