@@ -30,7 +30,7 @@ class Function:
 
     - `may_fail`: its evaluation may raise an error although its arguments do not.
     - `json`: the template's value is a jsonb that contains the result.
-    - `volatile`: its value is not determined by its arguments, see `functions.volatile`.
+    - `volatile`: its value is not determined by its arguments: `functions.volatile` returns it, and the template is empty.
     - `does`: what DESCRIBE FUNCTION prints.
     """
 

@@ -119,7 +119,7 @@ ROWS = (
     Function("trunc", (t.DOUBLE, t.INT), t.DOUBLE, "CAST(trunc(CAST({0} AS numeric), {1}) AS double precision)", _TRUNC, may_fail=True),
     Function("trunc", (t.DECIMAL,), _whole, "trunc({0})", _TRUNC),
     Function("trunc", (t.DECIMAL, t.INT), "same", "trunc({0}, {1})", _TRUNC, may_fail=True),
-    Function("random", (), t.DOUBLE, "random()", "A random number from 0 to 1.", volatile=True),
+    Function("random", (), t.DOUBLE, "", "A random number from 0 to 1.", volatile=True),
     _double("geo_distance", _distance(str(EARTH_RADIUS_KM)), _DISTANCE, 4),
     Function("geo_distance", (*(t.DOUBLE,) * 4, t.VARCHAR), t.DOUBLE, _distance(_UNIT), _DISTANCE),
     *_series(t.INT),

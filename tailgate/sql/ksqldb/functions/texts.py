@@ -102,7 +102,7 @@ STRINGS = (
       for kind, call in ((t.VARCHAR, "ksqldb_substring"), (t.BYTES, "ksqldb_substring_bytes"))),
     _text("trim", (t.VARCHAR,), f"btrim({{0}}, {BLANKS})", "The text without spaces and control characters at its beginning and end."),
     _text("ucase", (t.VARCHAR,), "upper({0})", "The text in upper case."),
-    Function("uuid", (), t.VARCHAR, "CAST(gen_random_uuid() AS text)", "A random UUID.", volatile=True),
+    Function("uuid", (), t.VARCHAR, "", "A random UUID.", volatile=True),
 )  # fmt: skip
 _ENCODING = "in an encoding: hex, utf8, ascii or base64."
 BYTES = (
