@@ -1,9 +1,10 @@
-"""CPU time and memory of a process, from the kernel."""
+"""CPU time and memory of a process, from the kernel, and its metrics."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import urllib.request
 from pathlib import Path
 
 
@@ -39,3 +40,10 @@ def tree_cpu_s(pid: int) -> float:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
             below.update(map(int, (thread / "children").read_text().split()))
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK") + sum(map(tree_cpu_s, below))
+
+
+def scraped(port: int, timeout_s: float = 10) -> bytes:
+    """Returns the answer of a process to a scrape."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=timeout_s) as answer:
+        data: bytes = answer.read()
+    return data

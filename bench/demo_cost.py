@@ -20,16 +20,15 @@ import signal
 import statistics
 import sys
 import tempfile
-import threading
 import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
-from _processes import stolen_ms, tree_cpu_s  # modules of this folder
+from _processes import scraped, stolen_ms, tree_cpu_s  # modules of this folder
+from _repeated import repeated
 
 from tailgate.embedded.children import free_port
 from tailgate.embedded.supervisor import Plan, Supervisor
@@ -112,8 +111,7 @@ class Demo:
 
         def scrape() -> None:
             for port in ports:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-                    answer.read()
+                scraped(port)
 
         return scrape
 
@@ -141,29 +139,6 @@ class Demo:
             assert response.status == 200, body
 
         return request
-
-
-@contextmanager
-def repeated(every: float, work: Callable[[], None]) -> Iterator[None]:
-    """Does some work in a thread every so many seconds, within the block. Raises its error at the end."""
-    ended, errors = threading.Event(), list[Exception]()
-
-    def run() -> None:
-        try:
-            while not ended.wait(every):
-                work()
-        except Exception as error:  # noqa: BLE001  # raised at the end of the block
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-    if errors:
-        raise errors[0]
 
 
 def figures(slices: list[Slice]) -> dict[str, object]:

@@ -17,7 +17,6 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.request
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import timedelta
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
-from _processes import cpu_s, proportional_mib  # a module of this folder
+from _processes import cpu_s, proportional_mib, scraped  # a module of this folder
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
@@ -137,8 +136,7 @@ def behind_s(lake: Lake) -> float:
 
 def updates(port: int) -> dict[str, float]:
     """Returns the number of updates of the mirrors by the upper limit of their time in seconds."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-        families = text_string_to_metric_families(answer.read().decode())
+    families = text_string_to_metric_families(scraped(port).decode())
     return {s.labels["le"]: s.value for family in families for s in family.samples if s.name == f"{UPDATES}_bucket"}
 
 

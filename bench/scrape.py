@@ -15,12 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pyarrow as pa
+from _processes import scraped  # a module of this folder
 
 from tailgate.embedded.children import free_port
 from tailgate.engine.runtime.control.control import Answers, Control
@@ -80,8 +80,7 @@ class World:
     def scrape(self) -> tuple[float, bytes]:
         """Returns the duration in ms, and the answer."""
         start = time.perf_counter()
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics}/metrics", timeout=60) as answer:
-            data = answer.read()
+        data = scraped(self.metrics, timeout_s=60)
         return (time.perf_counter() - start) * 1000, data
 
     def close(self) -> None:

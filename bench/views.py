@@ -16,16 +16,14 @@ import contextlib
 import json
 import os
 import tempfile
-import threading
 import time
-import urllib.request
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import duckdb
-from _processes import cpu_s  # a module of this folder
+from _processes import cpu_s, scraped  # modules of this folder
+from _repeated import repeated
 
 from bench.w1.load import Load, Produced
 from bench.w1.orders import Workload
@@ -83,25 +81,11 @@ def duckdb_ms(produced: Produced, queries: list[str]) -> tuple[float, list[Count
         return (time.monotonic() - began) * 1000, answers
 
 
-@contextlib.contextmanager
-def scraped(port: int, took_ms: list[float]) -> Iterator[None]:
-    """Reads the metrics once in SCRAPE_S seconds within the block."""
-    ending = threading.Event()
-
-    def run() -> None:
-        while not ending.wait(SCRAPE_S):
-            began = time.monotonic()
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-                answer.read()
-            took_ms.append((time.monotonic() - began) * 1000)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        ending.set()
-        thread.join()
+def scrape(port: int, took_ms: list[float]) -> None:
+    """Reads the metrics, and adds the time that it took."""
+    began = time.monotonic()
+    scraped(port)
+    took_ms.append((time.monotonic() - began) * 1000)
 
 
 def paired(lake: Lake, port: int, seconds: float, pids: dict[str, int]) -> dict[str, Any]:
@@ -112,7 +96,7 @@ def paired(lake: Lake, port: int, seconds: float, pids: dict[str, int]) -> dict[
     for number in range(round(seconds / SLICE_S)):
         scrapes = number % 2 == 1
         before = sum(map(cpu_s, pids.values()))
-        with scraped(port, took_ms) if scrapes else contextlib.nullcontext():
+        with repeated(SCRAPE_S, lambda: scrape(port, took_ms)) if scrapes else contextlib.nullcontext():
             durations[scrapes] += ticks_ms(lake, SLICE_S)
         cpu_percent[scrapes].append((sum(map(cpu_s, pids.values())) - before) / SLICE_S * 100)
     without, with_them = (sorted(durations[scrapes]) for scrapes in (False, True))
