@@ -232,7 +232,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     while (!closed && isFull()) wait(ROOM_MS);
     if (closed) return;
     queue.addAll(news);
-    for (Fetched f : news) queued.put(f.partition, f.next);
+    queued.putAll(fetched);
     hold(news.stream().mapToLong(Fetched::bytes).sum());
   }
 
