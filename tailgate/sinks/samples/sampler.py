@@ -65,8 +65,8 @@ class Sampler(Worker):
         return holds.NOTHING
 
     def end(self, *, dropped: bool = False) -> None:
-        self._ending.set()
         super().end(dropped=dropped)
+        self._ending.set()  # after the base class has noted a drop, which the thread reads once it ends
 
     def _continued(self, session: Session, chosen: Settings) -> Progress:
         """Returns the position to continue from. The files of samples that no transaction has committed are removed after the claim."""
