@@ -41,11 +41,15 @@ ANSWER_S = 10.0  # longer than a gateway lets the query run
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The answer of a gateway. `rows`: weighted; all rows at `time`, or if `appended`, those of steps of the history up to `time`."""
+    """The answer of a gateway. `rows`: weighted; all rows at `time`, or if `appended`, those of steps of the history up to `time`.
+
+    `content`: the rows as the gateway has encoded them.
+    """
 
     time: int
     appended: bool
     rows: pa.Table
+    content: bytes
 
 
 class Sampler(Worker):
@@ -78,8 +82,7 @@ class Sampler(Worker):
             content = store.get(f"{folder}/{progress.rows}") if progress.rows else None
         except FileNotFoundError:
             raise self._restored() from None
-        rows = self._schema.empty_table() if content is None else pa.ipc.open_stream(content).read_all()
-        self._rows = formed(rows, self._schema)
+        self._rows = self._schema.empty_table() if content is None else self._decoded(content)
         return progress
 
     def _follow(self, session: Session, encoder: Encoder) -> bool:
@@ -115,8 +118,8 @@ class Sampler(Worker):
             raise SystemError_("no gateway that knows the sink answers", hint="Start tailgate gateway.")
         if "error" in answer:
             raise errors.of(answer["error"], answer["message"])
-        rows = pa.ipc.open_stream(base64.b64decode(answer["rows"])).read_all()
-        return Sample(answer["time"], answer["appended"], formed(rows, self._schema))
+        content = base64.b64decode(answer["rows"])
+        return Sample(answer["time"], answer["appended"], self._decoded(content), content)
 
     def _send(self, session: Session, encoder: Encoder, sample: Sample) -> bool:
         """Commits the changes of a sample. Returns whether the history may have more steps."""
@@ -130,7 +133,7 @@ class Sampler(Worker):
         if changes.num_rows == 0 and not is_first:
             return False
         folder, file = samples_folder(self.item.id), uuid.uuid4().hex
-        self._lake.store.put(f"{folder}/{file}", _content(sample.rows))
+        self._lake.store.put(f"{folder}/{file}", sample.content)
         crash.point("sink.sampled")
         reached = replace(position, n=position.n + 1, time=max(position.time + 1, sample.time), rows=file)
         is_skipped = is_first and not session.settings.snapshot
@@ -145,11 +148,6 @@ class Sampler(Worker):
         events = encoder.events(changes)
         self._commit(session, events, reached, consistency.marks(session.settings, reached.time, len(events)) if events else [])
 
-
-def _content(rows: pa.Table) -> bytes:
-    """Returns the content of a file with rows."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
-        stream.write_table(rows)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    def _decoded(self, content: bytes) -> pa.Table:
+        """Returns the rows of an answer or of a file, with the columns of the sink."""
+        return formed(pa.ipc.open_stream(content).read_all(), self._schema)
