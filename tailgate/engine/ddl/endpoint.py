@@ -14,16 +14,16 @@ from tailgate.engine.ddl.durations import DAY_MS, bounded_milliseconds
 from tailgate.lake.catalog import Catalog, Endpoint, Table
 from tailgate.lake.catalog.formats import IDEMPOTENCY_KEYS, IDEMPOTENCY_KEYS_KEY
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.catalog.schemas import ENDPOINTS, ENDPOINTS_ID, IDEMPOTENCY_KEYS_TABLE, SYSTEM, TAILGATE, is_system
+from tailgate.lake.catalog.schemas import ENDPOINTS, ENDPOINTS_ID, IDEMPOTENCY_KEYS_TABLE, SYSTEM, TAILGATE
 from tailgate.lake.errors import DuplicateObject, FeatureNotSupported, InvalidParameterValue
 from tailgate.lake.types import Field
 from tailgate.sql.bind import bind_query, bind_write
 from tailgate.sql.new_items import check_built_in, check_columns, normalized
-from tailgate.sql.plan import Query, Scan
+from tailgate.sql.plan import Query
 from tailgate.sql.plan.session_calls import separated
-from tailgate.sql.plan.traversal import walk
 from tailgate.sql.statements import CreateEndpoint
 from tailgate.sql.statements.writes import WriteText
+from tailgate.sql.system_queries import reads_system
 from tailgate.sql.tables.definition import type_name
 from tailgate.values.registry import read_text
 
@@ -46,7 +46,7 @@ def create_endpoint(
     for parameter in statement.parameters:
         check_built_in(parameter.type, catalog, "a parameter", parameter.position)
     query = _bound(statement, catalog)
-    if any(isinstance(node, Scan) and is_system(node.relation) for node in walk(query.plan)):
+    if reads_system(query.plan):
         raise FeatureNotSupported(f"an endpoint over the schema {TAILGATE} is not supported")
     check_columns(query.columns)
     options = _options(statement)
