@@ -27,6 +27,6 @@ def topic() -> str:
 
 @pytest.fixture
 def running(feed: Feed) -> Iterator[Running]:
-    one = Running(feed)
+    one = Running(feed.lake)
     yield one
     one.stop()

@@ -10,10 +10,10 @@ from tests.sinks.feed import FIRST_SINK, Feed, copy
 
 
 class Running:
-    """The sinks of a lake, in a thread of the test's process. `lake`: the lake as they open it."""
+    """The sinks of a lake, in a thread of the test's process."""
 
-    def __init__(self, feed: Feed, lake: Lake | None = None) -> None:
-        self.sinks = Sinks(lake or feed.lake)
+    def __init__(self, lake: Lake) -> None:
+        self.sinks = Sinks(lake)
         self.thread = threading.Thread(target=self.sinks.follow)
         self.thread.start()
 

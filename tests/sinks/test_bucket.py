@@ -23,7 +23,7 @@ def test_two_sinks_at_once(times: int, bucket: BucketStore, kafka: Kafka, regist
     feed = Feed(bucket.location(""))
     feed.create_sink(kafka.address, registry.url, topic)
     for _ in range(times):
-        both = [Running(feed, Lake(feed.lake.location)) for _ in range(2)]
+        both = [Running(Lake(feed.lake.location)) for _ in range(2)]
         for _ in range(TICKS):
             feed.random_tick()
         until(lambda: reached(feed))

@@ -64,7 +64,7 @@ def life(folder: Path, kafka: Kafka, registry: Registry, fails: Callable[[int], 
     """Runs a sink with a snapshot from its creation. Returns the operations that failed."""
     feed, topic = Feed(folder / "lake"), f"failures-{uuid.uuid4().hex[:8]}"
     feed.random_tick()
-    running = Running(feed)
+    running = Running(feed.lake)
     try:
         with failing(fails, after=after) as failed:
             feed.create_sink(kafka.address, registry.url, topic)

@@ -15,7 +15,7 @@ from tests.sinks.running import Running, reached
 def test_events_that_kafka_has_forgotten_are_sent_again(tmp_path: Path, kafka: Kafka, registry: Registry) -> None:
     feed, topic = Feed(tmp_path / "lake"), "forgotten-" + uuid.uuid4().hex[:8]
     feed.create_sink(kafka.address, registry.url, topic)
-    running = Running(feed)
+    running = Running(feed.lake)
     feed.tick({1: (1, "a", None)})
     until(lambda: reached(feed))
     running.stop()
@@ -25,7 +25,7 @@ def test_events_that_kafka_has_forgotten_are_sent_again(tmp_path: Path, kafka: K
     path = feed.lake.path / "readers" / f"sink-{FIRST_SINK}"  # as it is after the acknowledgement
     path.write_text(json.dumps({**copy(feed.lake), "n": newest.n, "time": newest.time, "sent": newest.n}))
     feed.tick({3: (3, "c", None)})
-    running = Running(feed)
+    running = Running(feed.lake)
     until(lambda: reached(feed))
     running.stop()
     assert events(kafka.address, topic) == feed.expected

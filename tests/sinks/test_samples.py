@@ -87,7 +87,7 @@ def world(tmp_path: Path, kafka: Kafka, topic: str, monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture
 def sinks(world: World) -> Iterator[Running]:
-    running = Running(world)  # type: ignore[arg-type]  # it has a lake
+    running = Running(world.lake)
     yield running
     running.stop()
 
@@ -110,14 +110,14 @@ def test_the_topic_has_the_rows(world: World, sinks: Running) -> None:
 
 def test_a_restart_sends_the_differences(world: World) -> None:
     world.run("CREATE TABLE a (id bigint PRIMARY KEY)")
-    running = Running(world)  # type: ignore[arg-type]  # it has a lake
+    running = Running(world.lake)
     world.create_sink("(SELECT schema, name, kind FROM tailgate.freshness)")
     until(lambda: set(world.shown()) == {"v", "a", "s_query"})
     running.stop()
     before = world.events()
     for statement in ("DROP TABLE a", "CREATE TABLE b (id bigint PRIMARY KEY)", "CREATE TABLE gone (id int)", "DROP TABLE gone"):
         world.run(statement)
-    running = Running(world)  # type: ignore[arg-type]  # it has a lake
+    running = Running(world.lake)
     until(lambda: set(world.shown()) == {"v", "b", "s_query"})
     running.stop()
     key = {"schema": "public"}
@@ -138,7 +138,7 @@ def test_killed_at_a_point(world: World, point: str) -> None:
     world.run("CREATE TABLE a (id bigint PRIMARY KEY)")
     process.wait_killed()
     world.run("CREATE TABLE b (id bigint PRIMARY KEY)")
-    sinks = Running(world)  # type: ignore[arg-type]  # it has a lake
+    sinks = Running(world.lake)
     until(lambda: set(world.shown()) == {"v", "s_query", "a", "b"})
     until(lambda: len(world.lake.store.names(f"samples/{sink}")) <= 2)
     sinks.stop()
@@ -147,7 +147,7 @@ def test_killed_at_a_point(world: World, point: str) -> None:
 
 def test_a_transaction_that_kafka_has_forgotten_is_sent_again(world: World) -> None:
     sink = world.create_sink("(SELECT schema, name FROM tailgate.freshness)")
-    running = Running(world)  # type: ignore[arg-type]  # it has a lake
+    running = Running(world.lake)
     until(lambda: set(world.shown()) == {"v", "s_query"})
     world.run("CREATE TABLE a (id bigint PRIMARY KEY)")
     until(lambda: "a" in world.shown())
@@ -157,7 +157,7 @@ def test_a_transaction_that_kafka_has_forgotten_is_sent_again(world: World) -> N
     producer = Producer({"bootstrap.servers": world.address})
     producer.produce(topic, earlier, progress.key(sink), partition=progress.PARTITION)
     producer.flush()
-    running = Running(world)  # type: ignore[arg-type]  # it has a lake
+    running = Running(world.lake)
     until(lambda: len(world.events()) > len(before))
     running.stop()
     assert world.events() == [*before, before[-1]]
@@ -224,11 +224,11 @@ def test_each_row_of_the_history_once(world: World, monkeypatch: pytest.MonkeyPa
     first = step
     record(2 * history.HOUR_STEPS - 10)  # three hours
     world.create_sink("tailgate.freshness_history", "FORMAT JSON ENVELOPE NONE")
-    running = Running(world)  # type: ignore[arg-type]  # it has a lake
+    running = Running(world.lake)
     until(lambda: len(written()) >= step - first)
     running.stop()
     record(3)
-    running = Running(world)  # type: ignore[arg-type]  # it has a lake
+    running = Running(world.lake)
     until(lambda: len(written()) >= step - first)
     record(2)
     until(lambda: len(written()) >= step - first)
@@ -239,13 +239,13 @@ def test_each_row_of_the_history_once(world: World, monkeypatch: pytest.MonkeyPa
 def test_what_a_sink_cannot_send_is_reported(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     sink = world.create_sink("(SELECT schema, name FROM tailgate.freshness)")
     monkeypatch.setattr(sink_queries, "ROWS_MAX", 1)
-    running = Running(world)  # type: ignore[arg-type]  # it has a lake
+    running = Running(world.lake)
     until(lambda: copy(world.lake, sink).get("error", "").startswith("54000: a view over the schema tailgate"))
     monkeypatch.setattr(sink_queries, "ROWS_MAX", 100)
     until(lambda: set(world.shown()) == {"v", "s_query"} and copy(world.lake, sink)["status"] == "running")
     running.stop()
     world.lake.store.discard_folder(f"samples/{sink}")  # as in a lake that was restored from a backup
-    running = Running(world)  # type: ignore[arg-type]  # it has a lake
+    running = Running(world.lake)
     until(lambda: copy(world.lake, sink).get("error", "").startswith("55000: sink s has written changes that the lake does not have"))
     running.stop()
 
@@ -255,7 +255,7 @@ def test_a_sink_waits_for_a_gateway(world: World) -> None:
     world.live.gateway.peers.stop()
     sinks = Sinks(world.lake)
     assert sinks.workers == []
-    running = Running(world)  # type: ignore[arg-type]  # it has a lake
+    running = Running(world.lake)
     until(lambda: copy(world.lake, sink).get("error") == "58000: no gateway that knows the sink answers")
     running.stop()
 

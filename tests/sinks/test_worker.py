@@ -110,7 +110,7 @@ def test_every_message_has_headers(feed: Feed, kafka: Kafka, registry: Registry,
 
 def test_without_a_known_key_an_update_is_two_events(tmp_path: Path, kafka: Kafka, registry: Registry, topic: str) -> None:
     feed = Feed(tmp_path / "lake", keyed=False)
-    running = Running(feed)
+    running = Running(feed.lake)
     feed.tick({k: (k, f"v{k}", None) for k in range(5)})
     feed.create_sink(kafka.address, registry.url, topic)
     for _ in range(20):
@@ -174,7 +174,7 @@ def test_without_a_snapshot_only_later_changes_are_sent(feed: Feed, kafka: Kafka
 def test_it_continues_at_its_position_after_a_stop(feed: Feed, kafka: Kafka, registry: Registry, topic: str) -> None:
     feed.create_sink(kafka.address, registry.url, topic)
     for _ in range(4):
-        running = Running(feed)
+        running = Running(feed.lake)
         for _ in range(10):
             feed.random_tick()
             time.sleep(0.01)
@@ -182,7 +182,7 @@ def test_it_continues_at_its_position_after_a_stop(feed: Feed, kafka: Kafka, reg
         assert copy(feed.lake)["status"] == "stopped"
         assert copy(feed.lake)["error"] == ""
     feed.random_tick()
-    running = Running(feed)
+    running = Running(feed.lake)
     until(lambda: reached(feed))
     running.stop()
     assert events(kafka.address, topic) == feed.expected
@@ -235,10 +235,10 @@ def test_a_view_that_is_backfilled_again_sends_the_difference(
 def test_a_sink_of_a_view_with_errors_begins_when_they_are_gone(feed: Feed, kafka: Kafka, registry: Registry, topic: str) -> None:
     feed.tick({1: (1, "a", None)}, [("22012", "division by zero", 1)])
     feed.create_sink(kafka.address, registry.url, topic)
-    running = Running(feed)
+    running = Running(feed.lake)
     until(lambda: "division by zero" in copy(feed.lake).get("error", ""))
     running.stop()
-    running = Running(feed)
+    running = Running(feed.lake)
     feed.tick({2: (2, "b", None)}, [("22012", "division by zero", -1)])
     feed.tick({2: None})
     until(lambda: reached(feed))
@@ -249,7 +249,7 @@ def test_a_sink_of_a_view_with_errors_begins_when_they_are_gone(feed: Feed, kafk
 
 def test_a_dropped_sink_writes_the_last_changes_and_lets_the_log_go(feed: Feed, kafka: Kafka, registry: Registry, topic: str) -> None:
     feed.create_sink(kafka.address, registry.url, topic)
-    running = Running(feed)
+    running = Running(feed.lake)
     until(lambda: reached(feed))
     feed.tick({1: (1, "last", None)})
     feed.drop(FIRST_SINK)
@@ -261,7 +261,7 @@ def test_a_dropped_sink_writes_the_last_changes_and_lets_the_log_go(feed: Feed, 
     feed.drop(FIRST_SINK + 5)
     running.stop()
     assert events(kafka.address, topic) == expected
-    later = Running(feed)
+    later = Running(feed.lake)
     until(lambda: copy(feed.lake, FIRST_SINK + 5) == {})
     later.stop()
 
@@ -290,10 +290,10 @@ def test_an_impossible_sink_reports_the_reason(feed: Feed, kafka: Kafka, registr
 
 def test_a_second_process_takes_a_sink_over_and_the_first_stays_away(feed: Feed, kafka: Kafka, registry: Registry, topic: str) -> None:
     feed.create_sink(kafka.address, registry.url, topic)
-    first = Running(feed)
+    first = Running(feed.lake)
     feed.random_tick()
     until(lambda: reached(feed))
-    second = Running(feed)
+    second = Running(feed.lake)
     worker = first.sinks._workers[FIRST_SINK]
 
     def first_has_ended() -> bool:
@@ -313,7 +313,7 @@ def test_a_lake_from_an_older_backup_does_not_write_to_the_same_topic(feed: Feed
     """Its changes would follow those that were made after the backup and that it does not have."""
     feed.tick({1: (1, "v", None)})
     feed.create_sink(kafka.address, "", topic, value_format=SinkFormat(type="json"))
-    running = Running(feed)
+    running = Running(feed.lake)
     until(lambda: reached(feed))
     back_up(feed.lake, tmp_path / "backups")
     feed.tick({2: (2, "after the backup", None)})
@@ -326,7 +326,7 @@ def test_a_lake_from_an_older_backup_does_not_write_to_the_same_topic(feed: Feed
     with contextlib.closing(open_epoch(restored.lake)) as writer:
         for _ in range(5):  # the restored log has an entry of the number that the sink has reached
             writer.append()
-        running = Running(restored)
+        running = Running(restored.lake)
         until(lambda: copy(restored.lake).get("status") == "stopped")
         running.stop()
     assert "does not have" in copy(restored.lake)["error"]
