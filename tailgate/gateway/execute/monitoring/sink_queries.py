@@ -55,7 +55,7 @@ class SinkQueries:
     """The queries of the sinks of the newest catalog."""
 
     def __init__(self, gateway: Gateway) -> None:
-        self._gateway, self._serving = gateway, gateway.serving
+        self._serving = gateway.serving
         self._queries = OwnedQueries(gateway, bind_sink)
 
     async def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:

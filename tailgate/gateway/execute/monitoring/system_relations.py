@@ -27,6 +27,7 @@ from tailgate.lake.tables.weights import weighted
 from tailgate.lake.types import JSONB, arrow_schema
 from tailgate.operations.watch import history
 from tailgate.sql.authorization import may_see
+from tailgate.sql.system_queries import HISTORY
 from tailgate.values.strings.jsonb import canonical
 
 Rows: TypeAlias = "list[dict[str, Any]] | pa.Table"
@@ -93,21 +94,19 @@ class SystemRelations:
         status = await self._gateway.control.status() if ids & item_status.ASK_ENGINE else {}
         of = {} if query is None else await restrictions(self._gateway.serving, query, values)
         items = [item for item in SYSTEM_RELATIONS.values() if item.id in ids]
-        return await self._gateway.serving.system.call(lambda: {i.id: self._changes(i, status, of.get(i.id, NONE)) for i in items})
+        return await self._gateway.serving.system.call(
+            lambda: {i.id: _changes(i, self.rows(i.name, status, of.get(i.id, NONE))) for i in items}
+        )
 
     def next_steps(self, after: int) -> tuple[int, UncommittedChanges]:
         """Returns the rows of tailgate.freshness_history of the next steps after a time, for `Snapshot.write`, and the time of the last.
 
         The time is `after` without later steps.
         """
-        item = SYSTEM_RELATIONS["freshness_history"]
         recorded = history.read_next(self._gateway.lake, after)
         at = after if recorded.num_rows == 0 else int(pc.max(recorded["at"]).cast(pa.timestamp("ms", "UTC")).value)
         rows = freshness.history(recorded, self._gateway.serving.progress.catalog, self._shown(NONE))
-        return at, UncommittedChanges(item, weighted(_stored(item, rows), 1), generation())
-
-    def _changes(self, item: Item, status: Mapping[str, Any], restriction: Restriction) -> UncommittedChanges:
-        return UncommittedChanges(item, weighted(_stored(item, self.rows(item.name, status, restriction)), 1), generation())
+        return at, _changes(HISTORY, rows)
 
 
 def of_session(session: Session) -> SystemRelations:
@@ -124,6 +123,11 @@ async def changes(
     """
     ids = [*filter(is_system, relations)]
     return await of_session(session).changes(ids, query, values) if ids else {}
+
+
+def _changes(item: Item, rows: Rows) -> UncommittedChanges:
+    """Returns rows of a relation as they are laid over its empty table."""
+    return UncommittedChanges(item, weighted(_stored(item, rows), 1), generation())
 
 
 def _stored(item: Item, rows: Rows) -> pa.Table:
