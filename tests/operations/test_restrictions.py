@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
 
 from tailgate.gateway.execute.monitoring import restrictions, system_relations
@@ -43,14 +44,15 @@ class Computation:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.restrictions: dict[str, restrictions.Restriction] = {}
         self.computed: dict[str, int] = {}
-        changes = system_relations.SystemRelations._changes
+        rows_of = system_relations.SystemRelations.rows
 
-        def counted(self_: Any, item: Any, status: Any, restriction: Any) -> Any:
-            result = changes(self_, item, status, restriction)
-            self.restrictions[item.name], self.computed[item.name] = restriction, result.changes.num_rows
+        def counted(self_: Any, name: str, status: Any, restriction: restrictions.Restriction = restrictions.NONE) -> Any:
+            result = rows_of(self_, name, status, restriction)
+            self.restrictions[name] = restriction
+            self.computed[name] = result.num_rows if isinstance(result, pa.Table) else len(result)
             return result
 
-        monkeypatch.setattr(system_relations.SystemRelations, "_changes", counted)
+        monkeypatch.setattr(system_relations.SystemRelations, "rows", counted)
 
 
 @pytest.fixture
