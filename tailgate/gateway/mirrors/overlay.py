@@ -3,7 +3,8 @@
     r<id> in the transaction = the mirror's rows + the transaction's changes
 
 A temporary view r<id> of the transaction's connection hides the mirror. For a keyed relation it
-reads the mirror except the changed keys; for one without a key it sums the weights.
+reads the mirror except the changed keys; for one without a key it sums the weights. A relation of
+the schema tailgate has no mirror: its rows are those that the statement was given.
 """
 
 from __future__ import annotations
@@ -39,6 +40,11 @@ class UncommittedChanges:
     item: Item
     changes: pa.Table
     generation: int = 0
+
+
+def show(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, rows: pa.Table) -> None:
+    """Makes the connection read a relation of the schema tailgate as these rows, without a copy. Their weights, 1 each, are left out."""
+    connection.register(shape.table, mirror.positional(shape, rows).drop_columns([WEIGHT]))
 
 
 def append(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, more: pa.Table) -> None:

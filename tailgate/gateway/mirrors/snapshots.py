@@ -20,10 +20,10 @@ from tailgate.lake import errors
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.catalog.roles import SCHEMA_ID
-from tailgate.lake.catalog.schemas import is_logged
+from tailgate.lake.catalog.schemas import is_logged, is_system
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
-from tailgate.lake.types import WEIGHT
+from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.lake.uncommitted import is_local
 
 FILLING = "55000"  # SQLSTATE of a view that is being filled again; its message needs no hint
@@ -98,6 +98,9 @@ class Snapshot:
         """Makes the items readable; call within `use`. Raises the error of a view that has one."""
         for item in items:
             shape = mirror.shape(item)
+            if is_system(item.id):
+                self._show(shape)
+                continue
             if self._own.get(item.id, shape) != shape:
                 self._discard(item.id)
             if is_local(item.id) or not is_logged(item.id):
@@ -114,6 +117,15 @@ class Snapshot:
     def write(self, written: dict[int, overlay.UncommittedChanges]) -> None:
         """Sets the transaction's uncommitted changes, and the rows of relations that are not in the log; later statements see them."""
         self._written = written
+
+    def _show(self, shape: mirror.Shape) -> None:
+        """Makes the rows of a relation of the schema tailgate readable: those that the statement was given, or none."""
+        given = self._written.get(shape.relation)
+        if shape.relation in self._laid and self._laid[shape.relation] is given:
+            return
+        overlay.show(self._cursor, shape, given.changes if given is not None else arrow_schema(shape.columns, weight=True).empty_table())
+        if given is not None:
+            self._laid[shape.relation] = given
 
     def _lay(self, relation: int) -> None:
         """Updates the overlay of a relation to the transaction's writes."""

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 
 from typing_extensions import assert_never
 
+from tailgate.lake.catalog.schemas import is_system
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import WEIGHT
 from tailgate.sql.functions.set_returning import SERIES_MAX
@@ -207,9 +208,9 @@ class _Renderer:
 
     def _scan(self, plan: Scan) -> str:
         width = len(plan.columns)
-        if plan.key is not None:
+        if plan.key is not None or is_system(plan.relation):
             return f"SELECT {columns(width)} FROM r{plan.relation}"
-        # only rows with several copies need range()
+        # only rows with several copies need range(); relations of the schema tailgate have no weights
         once = f"SELECT {columns(width)} FROM r{plan.relation} WHERE {WEIGHT} = 1"
         often = f"SELECT {columns(width)} FROM r{plan.relation}, range({WEIGHT}) WHERE {WEIGHT} > 1"
         return f"{once} UNION ALL {often}"

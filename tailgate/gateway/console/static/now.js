@@ -7,8 +7,7 @@ const ALERTS = `SELECT alert, key, severity, summary, hint, since FROM tailgate.
 const PHASES = ["kafka_ms", "wait_ms", "tick_ms", "commit_ms", "mirror_ms"];
 // the figures of all relations are computed for each statement that reads them, so one statement has both tables
 const FRESHNESS = `SELECT f.schema, f.name, f.kind, f.lag_ms, f.p95_minute_ms, f.max_minute_ms, o.name AS objective, o.state, o.goals, f.unknown,
-  max(f.kafka_ms) OVER () AS kafka_ms, max(f.wait_ms) OVER () AS wait_ms, max(f.tick_ms) OVER () AS tick_ms,
-  max(f.commit_ms) OVER () AS commit_ms, max(f.mirror_ms) OVER () AS mirror_ms
+  f.kafka_ms, f.wait_ms, f.tick_ms, f.commit_ms, f.mirror_ms
   FROM tailgate.freshness f LEFT JOIN tailgate.objectives o ON o.on_name = f.name OR o.on_name = f.schema || '.' || f.name
   ORDER BY o.state = 'violated' DESC, f.lag_ms DESC, f.name LIMIT 500`;
 const SOURCES = `SELECT schema, name, status, per_second, lag, dead_letters, last_message FROM tailgate.sources ORDER BY schema, name LIMIT 500`;
@@ -24,7 +23,7 @@ export async function now(body, words, signal) {
     const [alerts, lags, sources, sinks, views] = await Promise.all([ALERTS, FRESHNESS, SOURCES, SINKS, VIEWS].map((sql) => run(sql, signal)));
     const count = lags.columns.length - PHASES.length;
     const freshness = { columns: lags.columns.slice(0, count), rows: lags.rows.map((row) => row.slice(0, count)) };
-    const ticks = { columns: lags.columns.slice(count), rows: lags.rows.slice(0, 1).map((row) => row.slice(count)) };
+    const ticks = { columns: lags.columns.slice(count), rows: [PHASES.map((_, phase) => largest(lags.rows.map((row) => row[count + phase])))] };
     body.replaceChildren(
       firing(alerts),
       table("Freshness lag of relations", freshness, { name: link, state, lag_ms: (value, row) => lag(value, row), p95_minute_ms: short, max_minute_ms: short }),
@@ -40,6 +39,11 @@ export async function now(body, words, signal) {
 
 function short(value) {
   return value === null ? element("span", { class: "quiet" }, "–") : milliseconds(value);
+}
+
+function largest(values) {
+  const numbers = values.filter((value) => value !== null).map(Number);
+  return numbers.length ? String(Math.max(...numbers)) : null;
 }
 
 function lag(value, row) {
