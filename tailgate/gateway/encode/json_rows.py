@@ -18,6 +18,7 @@ from tailgate.values.registry import text_writer
 
 Write = Callable[[Any], bytes]
 Numbers = Literal["number", "text"]
+ENCODER = json.JSONEncoder(ensure_ascii=False)  # json.dumps makes one for each call
 LARGE_NUMBERS = ("int8", "numeric")  # JavaScript rounds them
 
 
@@ -62,7 +63,7 @@ def _number(text: bytes) -> bytes:
 
 def string(text: bytes) -> bytes:
     """Returns a JSON string."""
-    return json.dumps(text.decode(), ensure_ascii=False).encode()
+    return ENCODER.encode(text.decode()).encode()
 
 
 def nullable(write: Write) -> Write:

@@ -11,7 +11,6 @@ Each loader returns the bytes of the JSON value, so a row is joined and not enco
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -21,14 +20,11 @@ from psycopg.types.array import ArrayLoader
 
 from tailgate.formats.ksqldb.jsons import double
 from tailgate.gateway.asgi.sessions import Application
+from tailgate.gateway.encode.json_rows import string
 from tailgate.lake.types import FACTS
 from tailgate.sql.ksqldb.dialect import HTTP, SETTING
 
 Buffer = Any  # bytes, bytearray or memoryview
-
-
-def _text(data: bytes) -> bytes:
-    return json.dumps(data.decode(), ensure_ascii=False).encode()
 
 
 def _double(data: bytes) -> bytes:
@@ -105,9 +101,9 @@ def _array_loader(element: int) -> type[Loader]:
 
 def register(connection: AsyncConnection[Any]) -> None:
     """Makes a connection return the JSON of values. Unknown types are texts. NULL is None."""
-    connection.adapters.register_loader(0, _loader(_text))
+    connection.adapters.register_loader(0, _loader(string))
     for facts in FACTS.values():
-        connection.adapters.register_loader(facts.oid, _loader(LOADED.get(facts.name, _text)))
+        connection.adapters.register_loader(facts.oid, _loader(LOADED.get(facts.name, string)))
         if facts.array_oid:
             connection.adapters.register_loader(facts.array_oid, _array_loader(facts.oid))
 
