@@ -13,6 +13,9 @@ ARGS ?=
 # What is installed besides the product; empty in the image.
 EXTRAS ?= [dev]
 
+# Containers often set it. Then each of the hundreds of processes that the tests start compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := .venv/bin
 FAST := "not long and not clients"
 # Processes that share the tests, more than cores: a test waits for servers and JVMs a third of its time (tests/distribution.py).
