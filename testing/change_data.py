@@ -23,12 +23,9 @@ from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.host.server_thread import ServerThread
 from tailgate.sql.statements import CreateSource, parse
+from testing.records import frame_of
 
 FIXTURES = Path(__file__).parents[1] / "tests" / "fixtures" / "debezium"
-KAFKA = (
-    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int, "
-    "headers array<struct<key: string, value: binary>>"
-)
 
 Message = dict[str, Any]
 
@@ -120,11 +117,11 @@ class Source:
         """Sends messages in one tick."""
         rows = []
         for m in batch:
-            key, value = (None if m[f] is None else bytearray(base64.b64decode(m[f])) for f in ("key_b64", "value_b64"))
+            key, value = (None if m[f] is None else base64.b64decode(m[f]) for f in ("key_b64", "value_b64"))
             at = datetime.fromtimestamp(m["timestamp"] / 1000, timezone.utc)
-            headers = [(k, None if v is None else bytearray(base64.b64decode(v))) for k, v in m.get("headers") or ()]
+            headers = [(k, None if v is None else base64.b64decode(v)) for k, v in m.get("headers") or ()]
             rows.append((key, value, self.channel or self.item.channel, m["partition"], m["offset"], at, 0, headers or None))
-        frame = self.session.createDataFrame(rows, KAFKA).coalesce(1)
+        frame = frame_of(self.session, rows).coalesce(1)
         result = self.circuit.tick(frame._jdf, str(self.state), self.ticks + 1, self.ids, self.partitions)
         self.ids = result.stateIds()
         self.ticks += 1
@@ -169,9 +166,9 @@ class Source:
             columns = catalog[relation].columns
             names = [*(c.name for c in columns), "__weight"]
             rows = [dict(zip(names, (*r, n), strict=True)) for r, n in self.rows[relation].items()]
-            data = bytearray(stream(pa.Table.from_pylist(rows, arrow_schema(columns, weight=True))))
+            data = stream(pa.Table.from_pylist(rows, arrow_schema(columns, weight=True)))
             record = (None, data, channel, 0, 0, datetime.now(timezone.utc), 0, None)
-            frame = self.session.createDataFrame([record], KAFKA).coalesce(1)
+            frame = frame_of(self.session, [record]).coalesce(1)
             self.ids = again.tick(frame._jdf, str(self.state), self.ticks + 1, self.ids, self.partitions).stateIds()
 
     def rows_after(self, batch: list[Message]) -> list[tuple[Any, ...]]:

@@ -18,7 +18,7 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -43,11 +43,12 @@ from tailgate.sql.numeric_types import EXACT
 from tailgate.sql.plan.traversal import bottom_up
 from tailgate.sql.statements import CreateFunction, parse
 from testing.random_queries import Table
+from testing.records import frame_of
 from testing.reference.evaluation import at, by_value, evaluate
 from testing.reference.values import NAN, Row
 from testing.worlds import World
 
-KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
+AT = datetime(2026, 1, 1, tzinfo=timezone.utc)  # of all records
 Record = tuple[bytes, str]  # a value and its channel
 Changes = Sequence[tuple[Table, Row, int]]
 
@@ -190,8 +191,7 @@ class Views:
         """Runs the circuit and returns the net changes of relations, as Arrow streams."""
         if not records:
             return []
-        rows = [(None, bytearray(data), channel, 0, 0, datetime(2026, 1, 1), 0) for data, channel in records]
-        frame = self.session.createDataFrame(rows, KAFKA)
+        frame = frame_of(self.session, [(None, data, channel, 0, 0, AT, 0, None) for data, channel in records])
         result = self.circuit.tick(frame._jdf, str(self.folder), self.time, self.ids, self.partitions)
         self.ids = result.stateIds()
         return [(relation, bytes(result.changes(i))) for i, relation in enumerate(result.relations())]

@@ -21,7 +21,8 @@ from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime.spark.circuits import Circuits
 from tailgate.lake.log.entry import stream
 from tailgate.lake.types import WEIGHT, arrow_schema
-from testing.change_data import KAFKA, Source
+from testing.change_data import Source
+from testing.records import frame_of
 
 PIECE_BYTES = 8 << 20
 COLUMNS = "(id int NOT NULL, t text{})"
@@ -43,7 +44,7 @@ def main(folder: Path, rows: int, size: int, event: str, kind: str) -> None:
     filled(spark, source, rows, size)
     record = (
         None,
-        bytearray(json.dumps(EVENTS[event]).encode()),
+        json.dumps(EVENTS[event]).encode(),
         source.item.channel,
         0,
         0,
@@ -72,11 +73,11 @@ def filled(spark: Any, source: Source, rows: int, size: int) -> None:
     for begin in range(0, rows, piece):
         ids = list(range(begin, min(begin + piece, rows)))
         table = pa.table({"id": ids, "t": [f"{i:0{size}}" for i in ids], WEIGHT: [1] * len(ids)}, schema=schema)
-        tick(spark, source, again, [(None, bytearray(stream(table)), channel, 0, 0, datetime.now(timezone.utc), 0, None)])
+        tick(spark, source, again, [(None, stream(table), channel, 0, 0, datetime.now(timezone.utc), 0, None)])
 
 
 def tick(spark: Any, source: Source, of: Any, records: list[Any]) -> Any:
-    frame = spark.createDataFrame(records, KAFKA).coalesce(1)
+    frame = frame_of(spark, records).coalesce(1)
     source.ticks += 1
     result = of.tick(frame._jdf, str(source.state), source.ticks, source.ids, 1)
     source.ids = result.stateIds()

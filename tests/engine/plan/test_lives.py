@@ -13,7 +13,7 @@ import json
 import os
 from collections import Counter
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import arrow_schema
 from tailgate.sql.statements import CreateSource, CreateView, Drop, parse
 from testing.random_queries import Table
+from testing.records import frame_of
 from testing.reference.evaluation import evaluate
 from testing.reference.values import NAN, Row
 from testing.views import as_json
@@ -39,10 +40,9 @@ from testing.worlds import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
-KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
 WORLDS = int(os.environ.get("TAILGATE_WORLDS", "3"))  # each takes about 15 s
 STEPS, VIEWS_MAX = 24, 6
-AT = datetime(2026, 1, 1)
+AT = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
 @dataclass
@@ -142,16 +142,16 @@ class Engine:
     def tick(self, changes: list[tuple[Table, Row, int]]) -> None:
         records: list[Any] = []
         for table, row, weight in changes:
-            value = None if weight < 0 else bytearray(as_json(table, row))
+            value = None if weight < 0 else as_json(table, row)
             topic = self.catalog.relation(table.name).channel
             self.offset += 1  # an upsert skips offsets that its key has seen
-            records.append((bytearray(str(row[0]).encode()), value, topic, 0, self.offset, AT, 0))
+            records.append((str(row[0]).encode(), value, topic, 0, self.offset, AT, 0, None))
         filling = [i for i in self.pieces if self.pieces[i]]
         if filling:
             piece = self.pieces[self.world.random.choice(filling)].pop()
-            records.append((None, _arrow(piece), piece.channel, 0, 0, AT, 0))
+            records.append((None, _arrow(piece), piece.channel, 0, 0, AT, 0, None))
         assert self.circuit is not None
-        frame = self.session.createDataFrame(records, KAFKA)
+        frame = frame_of(self.session, records)
         result = self.circuit.tick(frame._jdf, str(self.folder), 0, self.ids, self.partitions)
         self.ids = result.stateIds()
         self.forgotten -= set(result.forgotten())
@@ -198,14 +198,14 @@ class Engine:
         return result.rows, bool(result.errors) or above
 
 
-def _arrow(piece: Piece) -> bytearray:
+def _arrow(piece: Piece) -> bytes:
     schema = arrow_schema(piece.columns, weight=True)
     values = [[row[i] for row, _ in piece.rows] for i in range(len(piece.columns))]
     arrays = [pa.array(v, type=f.type) for v, f in zip([*values, [n for _, n in piece.rows]], schema, strict=True)]
     out = io.BytesIO()
     with pa.ipc.new_stream(out, schema) as writer:
         writer.write_batch(pa.record_batch(arrays, schema=schema))
-    return bytearray(out.getvalue())
+    return out.getvalue()
 
 
 def _plain(value: Any) -> Any:
