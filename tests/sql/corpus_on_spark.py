@@ -1,8 +1,8 @@
 """The corpus on Spark, with the templates of views: many expressions in a query. Also ksqlDB's expressions.
 
-python -m tests.sql.corpus_on_spark JAR SEED SHARE      prints differences, and fails if there are any
+python -m tests.sql.corpus_on_spark FOLDER SEED SHARE      prints differences, and fails if there are any
 
-One expression in SHARE is evaluated. VIEWS lists expressions that only views refuse.
+One expression in SHARE is evaluated. Spark has its temporary files in FOLDER. VIEWS lists expressions that only views refuse.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
@@ -95,9 +96,9 @@ def scalar(query: plan.Query) -> str:
     return render(query.plan.expressions[0])
 
 
-def main(jar: str, seed: int, share: int) -> int:
+def main(folder: Path, seed: int, share: int) -> int:
     expressions = list(corpus())
-    spark = session(jar)
+    spark = session(folder)
     sample = random.Random(seed).sample(expressions, len(expressions) // share)
     by_id = {e.id: e for e in sample}
     verdicts = verdicts_of(spark, sample)
@@ -118,4 +119,4 @@ def main(jar: str, seed: int, share: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])) > 0)
+    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])) > 0)

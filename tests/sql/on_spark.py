@@ -1,8 +1,8 @@
 """Entries of the function catalogue on Spark, over a table of arguments or one row of it.
 
-python -m tests.sql.on_spark DSN JAR SEED SHARE      prints differences from PostgreSQL, and fails if there are any
+python -m tests.sql.on_spark DSN FOLDER SEED SHARE      prints differences from PostgreSQL, and fails if there are any
 
-One entry in SHARE is evaluated.
+One entry in SHARE is evaluated. Spark has its temporary files in FOLDER.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import random
 import re
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -103,29 +104,14 @@ def sqlstate_of(error: Exception) -> str:
     return str(context._jvm.tailgate.errors.SparkErrors.of(cause).sqlstate())
 
 
-def session(jar: str) -> Any:
-    """Returns a session with the engine's settings."""
-    from pyspark.sql import SparkSession
+def session(folder: Path) -> Any:
+    """Returns the engine's session."""
+    from tailgate.engine.runtime.spark import session as engine
 
-    settings = {
-        "spark.driver.extraClassPath": jar,
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.ansi.enabled": "true",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.decimalOperations.allowPrecisionLoss": "false",
-        # with this rule the optimizer evaluates constant rows, instead of generated code
-        "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
-    }
-    builder = SparkSession.builder.master("local[1]")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    spark = engine.start(folder, 1)
     spark.sparkContext.setLogLevel("OFF")
-    jvm: Any = spark._jvm
-    jvm.tailgate.functions.Functions.register(spark._jsparkSession)
+    # with this rule the optimizer evaluates constant rows, instead of generated code
+    spark.conf.set("spark.sql.optimizer.excludedRules", "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation")
     return spark
 
 
@@ -187,11 +173,11 @@ def _numeric_differences(spark: Any, server: psycopg.Connection[Any], seed: int)
     return wrong
 
 
-def main(dsn: str, jar: str, seed: int, share: int) -> int:
+def main(dsn: str, folder: Path, seed: int, share: int) -> int:
     kinds = ("aggregate", "set")
     rows = [r for r in ROWS if r.spark and r.kind not in kinds and r.volatility == "immutable" and r.name not in EXTENSIONS]
     rows = [r for r in rows if not of_enum(r)]
-    spark = session(jar)
+    spark = session(folder)
     wrong = 0
     with psycopg.connect(dsn, autocommit=True) as server, pgcrypto(server):
         server.execute("SET TimeZone = 'UTC'")
@@ -205,4 +191,4 @@ def main(dsn: str, jar: str, seed: int, share: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])) > 0)
+    sys.exit(main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])) > 0)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -188,6 +189,7 @@ EXPRESSIONS: list[tuple[str, tuple[str, ...]]] = [
 ]
 
 
+@cache
 def expressions(seed: int) -> list[Case]:
     cases = []
     for text, arguments in EXPRESSIONS:

@@ -17,7 +17,6 @@ from tests.sql.arguments import of_enum
 from tests.sql.oracle import EXPRESSIONS, EXTENSIONS, Case, agree, bound, case_of, expressions, on_duckdb, on_postgres
 
 ROOT = Path(__file__).parents[2]
-JAR = ROOT / "tailgate" / "jars" / "tailgate.jar"
 EVALUATED = [r for r in ROWS if r.duckdb and r.volatility == "immutable" and r.name not in EXTENSIONS and not of_enum(r)]
 FAMILIES = ("operator", "prefix", "function", "cast", "aggregate")
 
@@ -56,11 +55,10 @@ def differences(case: Case, server: psycopg.Connection[Any], engine: duckdb.Duck
 
 
 @pytest.mark.spark
-@pytest.mark.skipif(not JAR.exists(), reason="the engine's Java library is not built")
 @pytest.mark.parametrize("share", [pytest.param(48, id="few"), pytest.param(1, id="all", marks=pytest.mark.long)])
-def test_spark(share: int, postgres: str, seed: int) -> None:
+def test_spark(share: int, postgres: str, seed: int, tmp_path: Path) -> None:
     """Evaluates one entry in `share`, in another process: a JVM has one session's settings."""
-    command = [sys.executable, "-m", "tests.sql.on_spark", postgres, str(JAR), str(seed), str(share)]
+    command = [sys.executable, "-m", "tests.sql.on_spark", postgres, str(tmp_path), str(seed), str(share)]
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600 if share > 1 else 3600, check=False)
     assert process.returncode == 0, process.stdout + process.stderr[-2000:]
 

@@ -19,7 +19,6 @@ import pytest
 from tests.sql.corpus import EXPECTED, HEADER, corpus, expected, on_duckdb
 
 ROOT = Path(__file__).parents[2]
-JAR = ROOT / "tailgate" / "jars" / "tailgate.jar"
 # The corpus was recorded in C.UTF-8. In the test server's C locale, only ASCII letters have case.
 LOCALE = {"text-036", "text-041"}
 
@@ -71,10 +70,9 @@ def _on_postgres(server: psycopg.Connection[Any], sql: str) -> Any:
 
 
 @pytest.mark.spark
-@pytest.mark.skipif(not JAR.exists(), reason="the engine's Java library is not built")
 @pytest.mark.parametrize("share", [pytest.param(12, id="few"), pytest.param(1, id="all", marks=pytest.mark.long)])
-def test_spark(share: int, seed: int) -> None:
+def test_spark(share: int, seed: int, tmp_path: Path) -> None:
     """Evaluates one expression in `share`, in another process: a JVM has one session's settings."""
-    command = [sys.executable, "-m", "tests.sql.corpus_on_spark", str(JAR), str(seed), str(share)]
+    command = [sys.executable, "-m", "tests.sql.corpus_on_spark", str(tmp_path), str(seed), str(share)]
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
     assert process.returncode == 0, process.stdout + process.stderr[-2000:]
