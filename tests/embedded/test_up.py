@@ -12,6 +12,7 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -143,10 +144,10 @@ def sockets(up: Up) -> Counter[tuple[str, frozenset[str]]]:
     open_sockets = listeners(list(family))
     assert {listener.host for listener in open_sockets} == {"127.0.0.1"}
     names = {name for name, _ in SOCKETS}
-    labels = [
-        (next((n for n in names if n in family[at.pid]), family[at.pid]), frozenset(verdicts(at.host, at.port))) for at in open_sockets
-    ]
-    return Counter(labels)
+    with ThreadPoolExecutor(len(open_sockets)) as pool:  # each waits for its silent probes
+        answers = pool.map(lambda at: frozenset(verdicts(at.host, at.port)), open_sockets)
+        commands = (next((n for n in names if n in family[at.pid]), family[at.pid]) for at in open_sockets)
+        return Counter(zip(commands, answers, strict=True))
 
 
 def test_every_listening_socket_authenticates(up: Up) -> None:
