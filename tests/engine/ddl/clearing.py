@@ -22,9 +22,13 @@ from tailgate.engine.runtime.spark.circuits import Circuits
 from tailgate.lake.log.entry import stream
 from tailgate.lake.types import WEIGHT, arrow_schema
 from testing.change_data import Source
-from testing.records import frame_of
 
 PIECE_BYTES = 8 << 20
+# rows of Python and not of Arrow (`testing.records`), which would be in the heap as a whole
+KAFKA = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int, "
+    "headers array<struct<key: string, value: binary>>"
+)
 COLUMNS = "(id int NOT NULL, t text{})"
 SOURCE = {"connector": "postgresql", "name": "shop", "schema": "public", "table": "items", "lsn": 5000, "ts_ms": 2_000_000_000_000}
 EVENTS = {
@@ -44,7 +48,7 @@ def main(folder: Path, rows: int, size: int, event: str, kind: str) -> None:
     filled(spark, source, rows, size)
     record = (
         None,
-        json.dumps(EVENTS[event]).encode(),
+        bytearray(json.dumps(EVENTS[event]).encode()),
         source.item.channel,
         0,
         0,
@@ -73,11 +77,11 @@ def filled(spark: Any, source: Source, rows: int, size: int) -> None:
     for begin in range(0, rows, piece):
         ids = list(range(begin, min(begin + piece, rows)))
         table = pa.table({"id": ids, "t": [f"{i:0{size}}" for i in ids], WEIGHT: [1] * len(ids)}, schema=schema)
-        tick(spark, source, again, [(None, stream(table), channel, 0, 0, datetime.now(timezone.utc), 0, None)])
+        tick(spark, source, again, [(None, bytearray(stream(table)), channel, 0, 0, datetime.now(timezone.utc), 0, None)])
 
 
 def tick(spark: Any, source: Source, of: Any, records: list[Any]) -> Any:
-    frame = frame_of(spark, records).coalesce(1)
+    frame = spark.createDataFrame(records, KAFKA).coalesce(1)
     source.ticks += 1
     result = of.tick(frame._jdf, str(source.state), source.ticks, source.ids, 1)
     source.ids = result.stateIds()
