@@ -12,6 +12,8 @@ import pyarrow as pa
 import pytest
 
 from tailgate.gateway.execute.monitoring import restrictions, system_relations
+from tailgate.gateway.freshness import rows as freshness
+from tailgate.gateway.freshness.lags import History
 from tailgate.lake.errors import DivisionByZero
 from tailgate.operations.sketch import STEP_S
 from tailgate.operations.watch import history
@@ -101,6 +103,36 @@ def test_texts(
     assert computation.computed["freshness"] == sum(name in texts.get("name", NAMES) for name in NAMES)
     monkeypatch.setattr(restrictions, "RESTRICTED", frozenset())
     assert restricted == rows(live, query, *values)
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("SELECT name FROM tailgate.freshness", "name"),
+        ("SELECT count(*) FROM tailgate.freshness", ""),
+        ("SELECT 1 FROM tailgate.freshness WHERE kind = 'view' ORDER BY name LIMIT 1", "kind name"),
+        ("SELECT DISTINCT name FROM (SELECT name, kind, lag_ms FROM tailgate.freshness) AS f", "name"),
+        ("SELECT kind, max(lag_ms) FILTER (WHERE name > 'a') FROM tailgate.freshness GROUP BY kind", "kind lag_ms name"),
+        ("SELECT max(max_hour_ms) OVER (PARTITION BY kind ORDER BY lag_ms) FROM tailgate.freshness", "kind lag_ms max_hour_ms"),
+        ("SELECT o.name FROM tailgate.freshness f LEFT JOIN tailgate.objectives o ON o.on_name = f.name", "name"),
+        ("SELECT f.lag_ms FROM tailgate.objectives o RIGHT JOIN tailgate.freshness f ON o.name = f.name", "lag_ms name"),
+        ("SELECT name FROM tailgate.freshness UNION ALL SELECT kind FROM tailgate.objectives o, (VALUES ('x')) AS k (kind)", "name"),
+        ("SELECT (SELECT max(lag_ms) FROM tailgate.freshness f WHERE f.name = t.n) FROM (VALUES ('v')) AS t (n)", "lag_ms name"),
+    ],
+)
+def test_columns(query: str, columns: str, live: Live, computation: Computation) -> None:
+    rows(live, query)
+    assert computation.restrictions["freshness"].columns == set(columns.split())
+
+
+def test_the_figures_of_windows_that_a_query_reads(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[str] = []
+    figures = freshness._figures
+    monkeypatch.setattr(freshness, "_figures", lambda window, sketch: computed.append(window) or figures(window, sketch))
+    for window in live.serving.freshness.lags.histories.setdefault(live.v.id, History()).windows:
+        window.current(time.time()).peak(70.0)
+    assert rows(live, "SELECT max_hour_ms, max_day_ms FROM tailgate.freshness WHERE name = 'v'") == [(70, 70)]
+    assert computed == ["hour", "day"]
 
 
 @pytest.mark.parametrize(

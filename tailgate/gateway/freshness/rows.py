@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,12 +14,16 @@ from tailgate.operations.sketch import Sketch
 from tailgate.operations.watch.history import relations
 
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+WINDOWS = ("minute", "hour", "day")
+PHASES = ("kafka", "wait", "tick", "commit", "mirror")
+Reads = Callable[..., bool]  # whether a query reads one of some columns
 
 
-def rows(lags: Lags, catalog: Catalog, items: Iterable[Item]) -> list[dict[str, Any]]:
-    """Returns the rows of relations."""
+def rows(lags: Lags, catalog: Catalog, items: Iterable[Item], reads: Reads = lambda *columns: True) -> list[dict[str, Any]]:
+    """Returns the rows of relations, with the figures of windows that are read: computing those of 500 relations takes 50 ms."""
     now = time.time_ns() // 1_000_000
-    return [_row(lags, catalog, item, now) for item in items]
+    windows = [window for window in WINDOWS if reads(*(f"{figure}_{window}_ms" for figure in (*QUANTILES, "max")))]
+    return [_row(lags, catalog, item, now, windows) for item in items]
 
 
 def present(lags: Lags, catalog: Catalog) -> dict[str, float | None]:
@@ -54,19 +57,20 @@ def steps(lags: Lags, after: int) -> list[tuple[int, int, int, float | None, dic
     ]
 
 
-def _row(lags: Lags, catalog: Catalog, item: Item, now: int) -> dict[str, Any]:
+def _row(lags: Lags, catalog: Catalog, item: Item, now: int, windows: Iterable[str]) -> dict[str, Any]:
     lag = lags.lag(catalog, item, now)
     row: dict[str, Any] = {"schema": catalog.schema_of(item).name, "name": item.name, "kind": item.kind}
     row |= {"lag_ms": None if lag.ms is None else round(lag.ms), "unknown": lag.reason}
     slowest = None if lag.slowest is None else catalog.items.get(lag.slowest)
     row["slowest_source"] = None if slowest is None else str(catalog.stored.name_of(slowest))
     phases = [lags.phases[id] for id in lags.inputs(catalog, item) if id in lags.phases]
-    worst = max(phases, key=lambda phase: sum(asdict(phase).values()), default=None)
-    row |= {f"{name}_ms": value for name, value in ({} if worst is None else asdict(worst)).items()}
+    if phases:
+        worst = max(phases, key=lambda phase: sum(getattr(phase, name) for name in PHASES))
+        row |= {f"{name}_ms": getattr(worst, name) for name in PHASES}
     history = lags.histories.get(item.id)
     if history is not None:
-        for name, window in (("minute", history.minute), ("hour", history.hour), ("day", history.day)):
-            row |= _figures(name, window.total(now / 1000))
+        for window in windows:
+            row |= _figures(window, getattr(history, window).total(now / 1000))
     return row
 
 

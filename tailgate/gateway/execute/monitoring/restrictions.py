@@ -1,6 +1,7 @@
-"""The conditions of a query that restrict which rows of a relation of the schema `tailgate` are computed.
+"""The part of a relation of the schema `tailgate` that a query reads: which rows and which columns are computed for it.
 
-    … FROM tailgate.freshness_history WHERE name = $1 AND at > now() - interval '1 hour'  ──►  name is one of …, at is not before …
+    SELECT max(p95_ms) FROM tailgate.freshness_history WHERE name = $1 AND at > now() - interval '1 hour'
+    ──►  name is one of …, at is not before …; columns p95_ms, name, at
 
 Conditions on the only scan of a relation are used if they compare a column with a constant: equality and IN for texts, lower bounds for
 times. The query still evaluates its conditions, so a restriction saves work and changes no result.
@@ -8,7 +9,7 @@ times. The query still evaluates its conditions, so a restriction saves work and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -22,7 +23,7 @@ from tailgate.lake.types import Field
 from tailgate.sql import plan as p
 from tailgate.sql.authorization import shared
 from tailgate.sql.plan.rewriting import columns_of, conjuncts, shifted, substituted, walk
-from tailgate.sql.plan.traversal import inputs
+from tailgate.sql.plan.traversal import inputs, scalars_of
 from tailgate.sql.render.duckdb import render
 
 RESTRICTED = frozenset(SYSTEM_RELATIONS[name].id for name in ("freshness", "freshness_history"))
@@ -31,14 +32,19 @@ MIRRORED = {"<": ">", "<=": ">=", "=": "="}  # operators, with those for exchang
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """The texts that a row may have, by column, and the first moments that it may have."""
+    """The texts that a row may have, by column, the first moments that it may have, and the columns that are read; None for all."""
 
     texts: Mapping[str, Collection[str]] = field(default_factory=dict)
     since: Mapping[str, datetime] = field(default_factory=dict)
+    columns: frozenset[str] | None = None
 
     def allows(self, **texts: str) -> bool:
         """Returns whether a row with these texts may be in the result."""
         return all(text in self.texts.get(column, (text,)) for column, text in texts.items())
+
+    def reads(self, *columns: str) -> bool:
+        """Returns whether the query reads one of these columns."""
+        return self.columns is None or not self.columns.isdisjoint(columns)
 
 
 NONE = Restriction()
@@ -54,21 +60,31 @@ class _Condition:
     constants: tuple[p.Scalar, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The part of a relation that the nodes above it read: rows that meet `conditions`, and columns at `positions`."""
+
+    relation: p.Relation
+    conditions: tuple[p.Scalar, ...]
+    positions: frozenset[int]
+
+
 async def restrictions(serving: Serving, prepared: Prepared, values: Sequence[object]) -> dict[int, Restriction]:
     """Returns the restrictions of relations by id. `values`: of the parameters."""
     if prepared.relations.isdisjoint(RESTRICTED):
         return {}
-    conditions = _conditions(prepared.query.plan)
+    scans = _scans(prepared.query.plan)
+    by_relation = {scan.relation: Restriction(columns=columns) for scan, _, columns in scans}
+    conditions = [condition for _, conditions, _ in scans for condition in conditions]
     if not conditions:
-        return {}
+        return by_relation
     try:
         constants = iter(await _evaluated(serving, prepared, values, [c for condition in conditions for c in condition.constants]))
     except TailgateError:  # the query raises it
         return {}
-    by_relation: dict[int, Restriction] = {}
     for condition in conditions:
         operands = [next(constants) for _ in condition.constants]
-        before, name = by_relation.get(condition.relation, NONE), condition.column.name
+        before, name = by_relation[condition.relation], condition.column.name
         if condition.is_equality:
             texts = {value for value in operands if isinstance(value, str) and value in before.texts.get(name, (value,))}
             by_relation[condition.relation] = replace(before, texts={**before.texts, name: texts})
@@ -99,43 +115,69 @@ def _value(scalar: pa.Scalar) -> str | datetime | None:
     return value
 
 
-def _conditions(plan: p.Relation) -> list[_Condition]:
-    """Returns the conditions on relations that the plan scans once; none if parts of the plan are shared."""
+def _scans(plan: p.Relation) -> list[tuple[p.Scan, list[_Condition], frozenset[str]]]:
+    """Returns the relations that the plan scans once, with the conditions on them and the columns that it reads.
+
+    None if parts of the plan are shared.
+    """
     visited: set[int] = set()
-    scans: list[tuple[p.Scan, tuple[p.Scalar, ...]]] = []
-    waiting: list[tuple[p.Relation, tuple[p.Scalar, ...]]] = [(plan, ())]
+    scans: list[tuple[p.Scan, _Part]] = []
+    waiting = [_Part(plan, (), frozenset(range(len(plan.columns))))]
     while waiting:
-        node, above = waiting.pop()
-        if id(node) in visited:
+        part = waiting.pop()
+        if id(part.relation) in visited:
             return []
-        visited.add(id(node))
-        if isinstance(node, p.Scan):
-            scans.append((node, above))
-        waiting += _below(node, above)
+        visited.add(id(part.relation))
+        if isinstance(part.relation, p.Scan):
+            scans.append((part.relation, part))
+        waiting += _below(part)
     of = [scan.relation for scan, _ in scans]
-    once = [(scan, above) for scan, above in scans if scan.relation in RESTRICTED and of.count(scan.relation) == 1]
-    return [condition for scan, above in once for conjunct in above if (condition := _condition(scan, conjunct)) is not None]
+    return [
+        (
+            scan,
+            [condition for conjunct in part.conditions if (condition := _condition(scan, conjunct)) is not None],
+            frozenset(scan.columns[position].name for position in part.positions),
+        )
+        for scan, part in scans
+        if scan.relation in RESTRICTED and of.count(scan.relation) == 1
+    ]
 
 
-def _below(node: p.Relation, above: tuple[p.Scalar, ...]) -> Iterator[tuple[p.Relation, tuple[p.Scalar, ...]]]:
-    """Yields the inputs of a relation, each with the conditions that its rows must meet to be in the result."""
+def _below(part: _Part) -> Iterator[_Part]:
+    """Yields the inputs of a relation, each with the part that it needs of them for its own part."""
+    node, above = part.relation, part.conditions
+    read = part.positions | _read(scalars_of(node))
     match node:
         case p.Filter(input=input, condition=condition):
-            yield input, (*above, *conjuncts(condition))
+            yield _Part(input, (*above, *conjuncts(condition)), read)
         case p.Project(input=input, expressions=expressions):
-            yield input, tuple(substituted(condition, expressions) for condition in above)
+            positions = _read(expressions[position] for position in part.positions)
+            yield _Part(input, tuple(substituted(condition, expressions) for condition in above), positions)
         case p.Sort(input=input):
-            yield input, above
+            yield _Part(input, above, read)
+        case p.Limit(input=input):
+            yield _Part(input, (), read)
+        case p.Reduce(input=input):
+            yield _Part(input, (), _read(scalars_of(node)))
+        case p.Window(input=input):
+            yield _Part(input, (), frozenset(i for i in read if i < len(input.columns)))
         case p.Join(left=left, right=right, kind=kind, condition=condition):
             width = len(left.columns)
             both = (*above, *conjuncts(condition)) if kind in ("inner", "cross", "semi") else above
             of_left = tuple(c for c in both if all(index < width for index in columns_of(c)))
             of_right = tuple(shifted(c, -width) for c in both if all(index >= width for index in columns_of(c)))
-            yield left, of_left if kind in ("inner", "cross", "left", "semi", "anti") else ()
-            yield right, of_right if kind in ("inner", "cross", "right") else ()
+            left_read = frozenset(i for i in read if i < width)
+            yield _Part(left, of_left if kind in ("inner", "cross", "left", "semi", "anti") else (), left_read)
+            right_read = frozenset(i - width for i in read if i >= width)
+            yield _Part(right, of_right if kind in ("inner", "cross", "right") else (), right_read)
         case _:
             for input in inputs(node):
-                yield input, ()
+                yield _Part(input, (), frozenset(range(len(input.columns))))
+
+
+def _read(scalars: Iterable[p.Scalar]) -> frozenset[int]:
+    """Returns the positions of the columns that scalars read."""
+    return frozenset[int]().union(*map(columns_of, scalars))
 
 
 def _condition(scan: p.Scan, conjunct: p.Scalar) -> _Condition | None:

@@ -41,7 +41,7 @@ class SystemRelations:
         self._requester = Requester(role.id, role.superuser)
 
     def rows(self, name: str, status: Mapping[str, Any], restriction: Restriction = NONE) -> Rows:
-        """Returns the rows of a relation, at least those that a restriction allows.
+        """Returns the rows of a relation, at least those that a restriction allows, with at least the columns that it reads.
 
         `status`: the engine's, for relations in ASK_ENGINE; empty if it does not run.
         """
@@ -56,7 +56,8 @@ class SystemRelations:
                 statements = [*gateway.statement_rows(self._requester), *gateway.peers.statements(self._requester)]
                 return item_status.with_moments(statements)
             case "freshness":
-                return freshness.rows(gateway.serving.freshness.lags, gateway.serving.progress.catalog, self._shown(restriction))
+                lags, shown = gateway.serving.freshness.lags, self._shown(restriction)
+                return freshness.rows(lags, gateway.serving.progress.catalog, shown, restriction.reads)
             case "freshness_history":
                 shown = self._shown(restriction)
                 recorded = history.read(
