@@ -59,6 +59,11 @@ class Peer:
         return self.host == socket.gethostname()
 
     @property
+    def is_reached(self) -> bool:
+        """Returns whether a process of this machine can send it requests."""
+        return self.is_here or self.certificate is not None
+
+    @property
     def process(self) -> str:
         """Returns its process id, with the machine if that is another one."""
         return str(self.pid) if self.is_here else f"{self.pid} on {self.host}"
@@ -137,7 +142,13 @@ def announced(lake: Lake, but: str | None = None) -> list[Peer]:
     Gateways of other machines may have ended.
     """
     peers = (_peer(name, content) for name, content in announcements.running(lake.store, FOLDER, elsewhere=True) if name != but)
-    return [peer for peer in peers if peer.is_here or peer.certificate is not None]
+    return [peer for peer in peers if peer.is_reached]
+
+
+def not_reached(lake: Lake) -> list[Peer]:
+    """Returns the announced gateways that only processes of their own machine, which is another one, can reach. They may have ended."""
+    peers = (_peer(name, content) for name, content in announcements.running(lake.store, FOLDER, elsewhere=True))
+    return [peer for peer in peers if not peer.is_reached]
 
 
 def ask(peer: Peer, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any] | None:

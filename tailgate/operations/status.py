@@ -64,6 +64,7 @@ def report(lake: Lake) -> Report:
         {"pid": peer.pid, "process": peer.process, "listens": [f"{host}:{port}" for host, port in sorted(peer.listens)]}
         for peer in peers.announced(lake)
     ]
+    fields["gateways_not_reached"] = [peer.process for peer in peers.not_reached(lake)]
     lags = _lags(lake)
     for what in SICK:
         fields[what] = {name: _without_errors(item) | lags.get(name, {}) for name, item in answer.get(what, {}).items()}
@@ -98,6 +99,8 @@ def text(fields: Report) -> Iterator[str]:
     yield f"engine    {engine['state']}" + (f", process {engine['pid']}, epoch {engine['epoch']}" if "pid" in engine else "")
     for gateway in fields["gateways"]:
         yield f"gateway   process {gateway['process']}, {', '.join(gateway['listens'])}"
+    for process in fields["gateways_not_reached"]:
+        yield f"gateway   process {process}: its state is not known here, because it runs without --control-listen"
     for what, kind in KINDS.items():
         for name, item in fields[what].items():
             lag = f", {item['lag']} records behind" if item.get("lag") else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -91,6 +92,19 @@ def test_the_freshness_lag_is_the_largest_of_the_gateways(
     assert fields["sources"]["orders"] == {"status": "running", "lag": 7, "freshness_lag_ms": 900}
     assert "source    orders: running, 7 records behind, freshness lag 0.9 s" in text.splitlines()
     assert "view      totals: filling, freshness lag unknown, 50.0 % of the backfill" in text.splitlines()
+
+
+def test_gateways_that_are_not_reached_are_named(
+    status: Status, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status.start()
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("socket.gethostname", lambda: "elsewhere")
+        peers.Announcement(status.lake, "127.0.0.1:3", "token")
+    code, fields, text = status.run(capsys)
+    process = f"{os.getpid()} on elsewhere"
+    assert (code, fields["gateways_not_reached"], len(fields["gateways"])) == (0, [process], 1)
+    assert f"gateway   process {process}: its state is not known here, because it runs without --control-listen" in text.splitlines()
 
 
 def test_a_lake_without_processes(status: Status, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,8 +14,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--http-origin", action="append", default=[], metavar="ORIGIN", help="a site whose pages may read responses (CORS)"
     )
-    command.add_argument("--http-rate", type=Rate(), metavar="N", help="requests per second of one role (5000)")
-    command.add_argument("--http-streams", type=Quantity(1, 4_900), metavar="N", help="streams of events of one role (1000)")
+    command.add_argument("--http-rate", type=Rate(), metavar="N", help="requests per second of one role to one gateway (5000)")
+    command.add_argument("--http-streams", type=Quantity(1, 4_900), metavar="N", help="streams of events of one role from one gateway (1000)")
     command.add_argument("--http-log", action="store_true", help="log each request")
 
 
