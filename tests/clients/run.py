@@ -156,11 +156,11 @@ def main(names: list[str]) -> int:
                 flavour: checks(client, flavour, {**servers, "console": console, "http": http, "ksqldb": ksqldb}, kafka[1], folder)
                 for flavour in client.servers
             }
-            counts = {flavour: f"{len(good)}/{len(good) + len(bad)}" for flavour, (good, bad) in results.items()}
+            counts = {flavour: f"{len(good)}/{len(good) + len(bad)}" for flavour, (good, bad, _) in results.items()}
             print(f"{counts['tailgate']:>10} {counts.get('postgres', ''):>10}  {client.name}", flush=True)
-            for flavour, (good, bad) in results.items():
+            for flavour, (good, bad, figures) in results.items():
                 passed = passed and bool(good) and not bad
-                for line in bad:
+                for line in (*figures, *bad):
                     print(f"           {flavour}: {line}", flush=True)
     finally:
         tailgate.stop(timedelta(seconds=20))
@@ -197,8 +197,8 @@ def psql(port: int, *arguments: str) -> None:
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
 
 
-def checks(client: Client, flavour: str, servers: dict[str, int], kafka: str, folder: Path) -> tuple[list[str], list[str]]:
-    """Parses a program's output. Returns the passed checks, and the failed ones with the reason."""
+def checks(client: Client, flavour: str, servers: dict[str, int], kafka: str, folder: Path) -> tuple[list[str], list[str], list[str]]:
+    """Parses a program's output. Returns the passed checks, the failed ones with the reason, and the figures (lines that begin with #)."""
     own = folder / f"{client.kind}-{flavour}"
     own.mkdir(exist_ok=True)
     environment = {
@@ -222,7 +222,7 @@ def checks(client: Client, flavour: str, servers: dict[str, int], kafka: str, fo
     bad = [f"{name}: {why[:1500]}" for name, why in re.findall(r"^not ok \d+ - (.*)\n +# (.*)", output, re.MULTILINE)]
     if not re.search(r"^1\.\.\d+", output, re.MULTILINE):  # it did not run to the end
         bad.append(end.replace("\n", " | "))
-    return good, bad
+    return good, bad, re.findall(r"^# (.*)", output, re.MULTILINE)
 
 
 if __name__ == "__main__":

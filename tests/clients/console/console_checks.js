@@ -155,6 +155,9 @@ await check('dead letters are shown as text, and decoded again', async () => {
   await page.goto(`${BASE}/#/letters`)
   await page.waitForSelector('h3:has-text("console.numbers: 1")')
   await page.waitForSelector('td:has-text("<img src=x")')
+  await page.goto(`${BASE}/#/letters/console/numbers`) // also a source without new ones
+  await page.waitForSelector('#relation option:checked:has-text("console.numbers")', { state: 'attached' })
+  await page.waitForSelector('h3:has-text("console.numbers: 1")')
   assert.equal(await page.evaluate(() => window.hit), undefined)
   assert.deepEqual(await violations(), [])
   await picture('letters')
@@ -166,6 +169,8 @@ await check('dead letters are shown as text, and decoded again', async () => {
   await client.query('DELETE DEAD LETTERS OF console.numbers')
   await page.goto(`${BASE}/#/now`)
   await page.goto(`${BASE}/#/letters`)
+  await page.waitForSelector('p:has-text("There are no new dead letters.")')
+  await page.selectOption('#relation', { label: 'console.numbers' })
   await page.waitForSelector('p:has-text("There are no dead letters.")')
   assert.deepEqual(wrong, [])
 })

@@ -27,18 +27,38 @@ export function cell(value, column) {
   return element("td", { class: NUMBERS.has(column.type) ? "number" : null }, value);
 }
 
+const PIECE = 50; // elements that are drawn at once
+
+// Appends what `draw` returns for each item to a node: for the first `count` at once, for the others in pieces while the page shows the node.
+export function append(node, items, draw, count = PIECE) {
+  node.append(...items.slice(0, count).map(draw));
+  if (count < items.length) requestAnimationFrame(() => setTimeout(() => node.isConnected && append(node, items.slice(count), draw)));
+}
+
 // Returns a table of a result. `cells`: a function for each column that is shown in another way, by the name of the column.
-export function table(caption, result, cells = {}) {
+// `isLong`: draws rows that an earlier table with this caption does not show in pieces; the caller puts the table on the page at once.
+export function table(caption, result, cells = {}, isLong = false) {
   const head = result.columns.map((column) => element("th", { scope: "col", class: NUMBERS.has(column.type) ? "number" : null }, column.name));
-  const body = result.rows.map((row) => element("tr", {}, line(row, result.columns, cells)));
-  const shown = body.length ? [] : [element("p", { class: "quiet" }, "No rows.")];
-  const parts = element("table", {}, element("caption", {}, caption), element("thead", {}, element("tr", {}, head)), element("tbody", {}, body));
+  const body = element("tbody"), earlier = document.querySelector(`[aria-label="${CSS.escape(caption)}"] tbody`);
+  append(body, result.rows, (row) => element("tr", {}, line(row, result.columns, cells)), isLong ? Math.max(PIECE, earlier?.rows.length ?? 0) : result.rows.length);
+  const shown = result.rows.length ? [] : [element("p", { class: "quiet" }, "No rows.")];
+  const parts = element("table", {}, element("caption", {}, caption), element("thead", {}, element("tr", {}, head)), body);
   return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, parts, ...shown);
 }
 
 function line(row, columns, cells) {
   const record = Object.fromEntries(columns.map((column, index) => [column.name, row[index]]));
   return columns.map((column, index) => (cells[column.name] ? element("td", { class: NUMBERS.has(column.type) ? "number" : null }, cells[column.name](row[index], record)) : cell(row[index], column)));
+}
+
+// Returns a choice of relations, whose pages are below `page`, and a function that adds relations to it. `first`: the text of the page itself.
+export function choice(page, label, first) {
+  const select = element("select", { id: "relation", change: (event) => { location.hash = event.target.value; } }, element("option", { value: `#/${page}` }, first));
+  const text = (row) => (row.schema === "public" ? row.name : `${row.schema}.${row.name}`);
+  const address = (row) => `#/${page}/${encodeURIComponent(row.schema)}/${encodeURIComponent(row.name)}`;
+  const add = (rows, schema, name) =>
+    select.append(...rows.map((row) => element("option", { value: address(row), selected: row.schema === schema && row.name === name }, text(row))));
+  return [element("div", { class: "row" }, element("label", { for: "relation" }, label), select), add];
 }
 
 export function failure(error) {

@@ -1,16 +1,22 @@
 // The page Dead letters: records that could not be decoded, by source and reason.
 
-import { confirmed, element, failure, notice, table } from "/dom.js";
+import { choice, confirmed, element, failure, notice, table } from "/dom.js";
 import { qualified, records, run } from "/sql.js";
 
-const SOURCES = "SELECT schema, name FROM tailgate.sources WHERE dead_letters > 0 ORDER BY schema, name LIMIT 200";
+const SOURCES = "SELECT schema, name, dead_letters > 0 AS recent FROM tailgate.sources ORDER BY schema, name LIMIT 500";
+const SHOWN_MAX = 200; // sources
 
-export async function deadLetters(body, words, signal) {
+// Shows the dead letters of one source, or without words those of the sources that have had new ones since the engine started.
+export async function deadLetters(body, [schema, name], signal) {
   const refresh = async () => {
     const sources = await records(SOURCES, signal);
+    const [choose, add] = choice("letters", "Source", "All with new dead letters since the engine started");
+    add(sources, schema, name);
+    const shown = sources.filter((source) => (name ? source.schema === schema && source.name === name : source.recent === "t")).slice(0, SHOWN_MAX);
     const parts = [];
-    for (const source of sources) parts.push(...(await letters(source, signal, refresh)));
-    body.replaceChildren(...(parts.length ? parts : [element("p", { class: "good" }, "There are no dead letters.")]));
+    for (const source of shown) parts.push(...(await letters(source, signal, refresh)));
+    const none = name ? "There are no dead letters." : "There are no new dead letters.";
+    body.replaceChildren(choose, ...(parts.length ? parts : [element("p", { class: "good" }, none)]));
   };
   await refresh();
   return null;

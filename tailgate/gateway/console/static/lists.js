@@ -14,7 +14,7 @@ function page(...lists) {
   return async (body, words, signal) => {
     const refresh = async () => {
       const results = await Promise.all(lists.map(([, sql]) => run(sql, signal)));
-      body.replaceChildren(...lists.map(([caption, , cells], index) => table(caption, results[index], cells)));
+      body.replaceChildren(...lists.map(([caption, , cells], index) => table(caption, results[index], cells, true)));
     };
     await refresh();
     return refresh;

@@ -1,16 +1,18 @@
 // The page Map: sources, views and sinks as a graph, with the definition and the costs of one of them.
 
-import { drawn, element, failure, milliseconds, table } from "/dom.js";
+import { append, drawn, element, failure, milliseconds, table } from "/dom.js";
 import { qualified, records, run } from "/sql.js";
 import { stateClass } from "/now.js";
 
+const PIECE = 50; // nodes that are drawn before the picture is shown
 const WIDTH = 190, HEIGHT = 52, GAP = 26, BETWEEN = 90;
 const KINDS = ["source", "table", "view", "materialized view", "sink", "endpoint", "subscription"];
+// the engine is asked for each statement that reads its status, so one statement has all nodes
 const NODES = `SELECT f.schema, f.name, f.kind, f.lag_ms, coalesce(s.status, m.status, 'running') AS status, s.per_second
   FROM tailgate.freshness f
   LEFT JOIN tailgate.sources s ON s.schema = f.schema AND s.name = f.name
-  LEFT JOIN tailgate.materialized_views m ON m.schema = f.schema AND m.name = f.name ORDER BY f.schema, f.name LIMIT 600`;
-const SINKS = `SELECT schema, name, status FROM tailgate.sinks ORDER BY schema, name LIMIT 200`;
+  LEFT JOIN tailgate.materialized_views m ON m.schema = f.schema AND m.name = f.name
+  UNION ALL SELECT schema, name, 'sink', NULL, status, NULL FROM tailgate.sinks ORDER BY schema, name LIMIT 800`;
 const EDGES = `SELECT schema, name, kind, on_schema, on_name, on_kind FROM tailgate.dependencies
   WHERE kind IN ('view', 'materialized view', 'sink', 'endpoint', 'subscription') LIMIT 5000`;
 
@@ -20,10 +22,10 @@ export async function map(body, words, signal) {
   body.append(picture, detail);
   let chosen = null;
   const refresh = async () => {
-    const [nodes, sinks, edges] = await Promise.all([NODES, SINKS, EDGES].map((sql) => records(sql, signal)));
-    const graph = graphOf(nodes, sinks, edges);
-    const focused = document.activeElement?.dataset?.key;
-    picture.replaceChildren(graph.length ? svg(graph, chosen, choose) : element("p", { class: "quiet" }, "There are no relations yet."));
+    const [nodes, edges] = await Promise.all([NODES, EDGES].map((sql) => records(sql, signal)));
+    const graph = graphOf(nodes, edges);
+    const focused = document.activeElement?.dataset?.key, isFirst = !picture.firstChild;
+    picture.replaceChildren(graph.length ? svg(graph, chosen, choose, isFirst ? PIECE : graph.length) : element("p", { class: "quiet" }, "There are no relations yet."));
     if (focused) picture.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
   };
   const choose = async (node) => {
@@ -35,13 +37,13 @@ export async function map(body, words, signal) {
   return refresh;
 }
 
-function graphOf(nodes, sinks, edges) {
+function graphOf(nodes, edges) {
   const all = new Map();
   const add = (node) => all.set(node.key, { ...node, inputs: [], level: 0 });
-  for (const node of nodes) add({ ...node, key: `${node.schema}.${node.name}` });
-  for (const sink of sinks) add({ ...sink, kind: "sink", key: `sink ${sink.schema}.${sink.name}` });
+  const keyOf = ({ schema, name, kind }) => (kind === "sink" ? `sink ${schema}.${name}` : `${schema}.${name}`);
+  for (const node of nodes) add({ ...node, key: keyOf(node) });
   for (const edge of edges) {
-    const key = edge.kind === "sink" ? `sink ${edge.schema}.${edge.name}` : `${edge.schema}.${edge.name}`;
+    const key = keyOf(edge);
     if (!all.has(key) && KINDS.includes(edge.kind)) add({ schema: edge.schema, name: edge.name, kind: edge.kind, key, status: "running" });
     const input = all.get(`${edge.on_schema}.${edge.on_name}`);
     if (input && all.has(key)) all.get(key).inputs.push(input);
@@ -56,7 +58,7 @@ function graphOf(nodes, sinks, edges) {
   return placed([...all.values()]);
 }
 
-// Gives each node its place: a column for each level, and within it the order of the nodes that it reads.
+// Gives each node its place: a column for each level, and within it the order of the nodes that it reads. Returns them from top to bottom.
 function placed(nodes) {
   const columns = [];
   for (const node of nodes) (columns[node.level] ??= []).push(node);
@@ -65,14 +67,16 @@ function placed(nodes) {
     if (level) column.sort((a, b) => middle(a) - middle(b));
     column.forEach((node, index) => Object.assign(node, { x: level * (WIDTH + BETWEEN) + 10, y: index * (HEIGHT + GAP) + 10 }));
   });
-  return nodes;
+  return nodes.sort((a, b) => a.y - b.y || a.x - b.x);
 }
 
-function svg(nodes, chosen, choose) {
+// Returns the picture. `count`: how many nodes are drawn at once.
+function svg(nodes, chosen, choose, count) {
   const width = Math.max(...nodes.map((node) => node.x)) + WIDTH + 10;
   const height = Math.max(...nodes.map((node) => node.y)) + HEIGHT + 10;
-  const edges = nodes.flatMap((node) => node.inputs.map((input) => edge(input, node)));
-  const boxes = nodes.map((node) => box(node, node.key === chosen, choose));
+  const edges = drawn("g"), boxes = drawn("g");
+  append(edges, nodes, (node) => drawn("g", {}, node.inputs.map((input) => edge(input, node))), count);
+  append(boxes, nodes, (node) => box(node, node.key === chosen, choose), count);
   return drawn("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Relations and what reads them" }, edges, boxes);
 }
 
@@ -83,7 +87,7 @@ function edge(from, to) {
 
 function box(node, pressed, choose) {
   const rate = node.per_second ? `${Number(node.per_second).toFixed(1)}/s` : null;
-  const lag = node.lag_ms === undefined ? null : node.lag_ms === null ? "lag unknown" : `lag ${milliseconds(node.lag_ms)}`;
+  const lag = node.kind === "sink" || node.lag_ms === undefined ? null : node.lag_ms === null ? "lag unknown" : `lag ${milliseconds(node.lag_ms)}`;
   const facts = [node.kind, node.status === "running" ? null : node.status, rate, lag].filter(Boolean).join(" · ");
   const title = node.name.length > 22 ? `${node.name.slice(0, 21)}…` : node.name;
   const key = (event) => {

@@ -1,6 +1,6 @@
 // The page Relation: rows as they change, rows at a time of the past, and the history of freshness lag.
 
-import { cell, drawn, element, failure, milliseconds, notice, table } from "/dom.js";
+import { cell, choice, drawn, element, failure, milliseconds, notice, table } from "/dom.js";
 import { literal, qualified, records, run, stream } from "/sql.js";
 
 const ROWS_MAX = 200; // shown
@@ -9,19 +9,18 @@ const LEADING = 2; // mz_timestamp, mz_diff
 const MARK_MS = 1500;
 
 export async function relation(body, [schema, name], signal) {
-  const all = await records("SELECT schema, name, kind FROM tailgate.freshness ORDER BY schema, name", signal);
-  const label = (row) => (row.schema === "public" ? row.name : `${row.schema}.${row.name}`);
-  const address = (row) => `#/relation/${encodeURIComponent(row.schema)}/${encodeURIComponent(row.name)}`;
-  const options = all.map((row) => element("option", { value: address(row), selected: row.schema === schema && row.name === name }, label(row)));
-  const choose = element("select", { id: "relation", change: (event) => { location.hash = event.target.value; } }, element("option", { value: "#/relation" }, "Choose a relation"), options);
-  body.append(element("div", { class: "row" }, element("label", { for: "relation" }, "Relation"), choose));
-  if (!name) return null;
+  const [choose, add] = choice("relation", "Relation", "Choose a relation");
+  body.append(choose);
+  const names = records("SELECT schema, name FROM tailgate.freshness ORDER BY schema, name", signal).then((all) => add(all, schema, name));
+  if (!name) {
+    await names;
+    return null;
+  }
   const rows = element("div"), history = element("div");
   const view = { schema, name, rows, signal, live: null };
   body.append(controls(view), rows, element("h3", {}, "Freshness lag"), history);
-  await follow(view);
   const refresh = async () => history.replaceChildren(await lags(schema, name, signal));
-  await refresh();
+  await Promise.all([names, follow(view), refresh()]);
   return refresh;
 }
 
