@@ -15,7 +15,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--http-origin", action="append", default=[], metavar="ORIGIN", help="a site whose pages may read responses (CORS)"
     )
     command.add_argument("--http-rate", type=Rate(), metavar="N", help="requests per second of one role to one gateway (5000)")
-    command.add_argument("--http-streams", type=Quantity(1, 4_900), metavar="N", help="streams of events of one role from one gateway (1000)")
+    streams = "streams of events of one role from one gateway (1000)"
+    command.add_argument("--http-streams", type=Quantity(1, 4_900), metavar="N", help=streams)
     command.add_argument("--http-log", action="store_true", help="log each request")
 
 
