@@ -146,7 +146,7 @@ def announced(lake: Lake, but: str | None = None) -> list[Peer]:
 
 
 def not_reached(lake: Lake) -> list[Peer]:
-    """Returns the announced gateways that only processes of their own machine, which is another one, can reach. They may have ended."""
+    """Returns the announced gateways of other machines that this one cannot reach. They may have ended."""
     peers = (_peer(name, content) for name, content in announcements.running(lake.store, FOLDER, elsewhere=True))
     return [peer for peer in peers if not peer.is_reached]
 
