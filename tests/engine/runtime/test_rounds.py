@@ -1,4 +1,4 @@
-"""The rounds of an engine that stops: its last one waits for the one that is running."""
+"""The rounds of an engine: their pauses, and the last one, which waits for the one that is running."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from tailgate.engine.runtime.maintenance import follow as rounds
 from tailgate.engine.runtime.maintenance.follow import Follow
+from tailgate.engine.runtime.ticks.tick_figures import TickFigures
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.readers.reading import read_table
@@ -30,6 +32,7 @@ def test_the_last_round_waits_for_the_running_one(tmp_path: Path, monkeypatch: p
     engine = SimpleNamespace(
         lake=lake, writer=writer, stopping=False, changed=newest.n, newest=newest, wait_newer=lambda *_: newest, end=pytest.fail
     )
+    engine.runner = SimpleNamespace(figures=TickFigures())
     follow = Follow(engine, SimpleNamespace(relation=pytest.fail))  # type: ignore[arg-type]
     entered, continues = threading.Event(), threading.Event()
 
@@ -51,3 +54,31 @@ def test_the_last_round_waits_for_the_running_one(tmp_path: Path, monkeypatch: p
     stored = relations(lake.catalog())[BAG.id]
     assert counted(read_table(lake, stored, delta.table(lake.store, table_name(BAG.id)).version())) == {"[7]": 1}
     writer.close()
+
+
+@pytest.mark.parametrize(
+    ("took_s", "ticking", "pause_s"),
+    [(0.1, 1.0, 1.0), (0.4, 1.0, 1.6), (3.0, 0.5, 2.0), (3.0, 1.0, 12.0), (30.0, 1.0, 15.0)],
+)
+def test_rounds_give_way_to_ticks_that_run_all_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, took_s: float, ticking: float, pause_s: float
+) -> None:
+    """`ticking`: the part of the time in which ticks run."""
+
+    class Figures:
+        @property
+        def busy_s(self) -> float:
+            return clock_s * ticking
+
+    clock_s = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal clock_s
+        clock_s += seconds
+
+    lake = Lake.create(tmp_path / "lake")
+    engine = SimpleNamespace(lake=lake, writer=SimpleNamespace(epoch=1), stopping=False, runner=SimpleNamespace(figures=Figures()))
+    follow = Follow(engine, SimpleNamespace())  # type: ignore[arg-type]
+    monkeypatch.setattr(rounds, "time", SimpleNamespace(monotonic=lambda: clock_s, sleep=sleep))
+    follow._pause(took_s)
+    assert clock_s == pytest.approx(pause_s)

@@ -20,9 +20,12 @@ T = TypeVar("T")
 
 # The pause between two rounds is SHARE times the last round, so that many tables leave CPU to the
 # ticks, but at least ROUND_S, and at most ROUND_MAX_S: readers of the tables are at most 3 s behind.
+# While ticks run more than the part BUSY of the time, the pause is at most ROUND_BUSY_MAX_S.
 ROUND_S = 1.0
 SHARE = 4
 ROUND_MAX_S = 2.0
+BUSY = 0.9
+ROUND_BUSY_MAX_S = 15.0
 SWEEP_RETRY_S = 60.0  # after a sweep that failed
 IDLE_S = 60.0  # limit of a wait for an entry
 
@@ -59,7 +62,18 @@ class Follow(threading.Thread):
             if self._has_obsolete and time.monotonic() >= next_sweep and retention.due(self._engine.lake):
                 next_sweep = time.monotonic() + SWEEP_RETRY_S
                 self._attempt("removing obsolete files", self._sweep)
-            time.sleep(min(max(ROUND_S, SHARE * took), ROUND_MAX_S))
+            self._pause(took)
+
+    def _pause(self, took_s: float) -> None:
+        """Waits until the next round is due, after one that took so long."""
+        figures = self._engine.runner.figures
+        began, busy_s = time.monotonic(), figures.busy_s
+        time.sleep(min(max(ROUND_S, SHARE * took_s), ROUND_MAX_S))
+        while not self._engine.stopping:
+            waited_s = time.monotonic() - began
+            if waited_s >= min(SHARE * took_s, ROUND_BUSY_MAX_S) or figures.busy_s - busy_s < BUSY * waited_s:
+                return
+            time.sleep(ROUND_S)
 
     def last_round(self) -> None:
         """Brings the tables up to the newest entry of an engine that has stopped, after the round that is running."""
