@@ -99,6 +99,7 @@ final class Sums {
 
     @Override public Object result(long rows, GroupValues values) {
       if (n == 0) return null;
+      if (isSmall() && !of.average) return Numbers.of(small, of.scale, of.result);
       BigDecimal sum = isSmall() ? BigDecimal.valueOf(small, of.scale) : new BigDecimal(sum(), of.scale);
       return of.average ? Numbers.quotient(sum, n, of.result) : Numbers.of(sum, of.result);
     }

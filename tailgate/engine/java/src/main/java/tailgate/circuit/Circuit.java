@@ -74,6 +74,8 @@ public final class Circuit implements Serializable {
   public Operator[] order;
   public final Map<String, List<Node.Source>> channels = new HashMap<>();
   int levels;
+  /** By {@link Operator#index}: the relations of which a tick has all changes when this operator has run. Those below sources alone are in none. */
+  int[][] completed;
   /** Levels and partitions that have reported the size of their state. */
   final Set<Long> reported = new HashSet<>();
   private final Map<Integer, Integer> errors = new HashMap<>();
@@ -237,6 +239,22 @@ public final class Circuit implements Serializable {
         channels.put(RETRY + source.id, List.of(source));
       }
     nodes.values().forEach(this::chooseBatched);
+    completed = completed();
+  }
+
+  private int[][] completed() {
+    Map<Integer, Integer> last = new TreeMap<>();  // by relation, the index of the last operator that sends to it
+    for (Operator o : order) {
+      for (int relation : o.errors) last.put(relation, o.index);
+      for (Node.Edge edge : o.out) {
+        for (int relation : edge.errors) last.put(relation, o.index);
+        if (edge.port == Node.Edge.RELATION) last.put(edge.to, o.index);
+      }
+    }
+    List<List<Integer>> relations = new ArrayList<>();
+    for (Operator o : order) relations.add(new ArrayList<>());
+    last.forEach((relation, index) -> relations.get(index).add(relation));
+    return relations.stream().map(ids -> ids.stream().mapToInt(id -> id).toArray()).toArray(int[][]::new);
   }
 
   private void connect(Link link) {

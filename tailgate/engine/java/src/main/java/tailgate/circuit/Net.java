@@ -6,14 +6,8 @@ import java.nio.channels.WritableByteChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.*;
 import java.util.*;
-import org.apache.arrow.vector.VectorSchemaRoot;
-import org.apache.arrow.vector.ipc.ArrowStreamWriter;
 import org.apache.spark.SparkEnv;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.catalyst.expressions.JoinedRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
-import org.apache.spark.sql.execution.arrow.ArrowWriter;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.Utils;
 import tailgate.rows.RowMap;
@@ -28,7 +22,7 @@ import tailgate.rows.Rows;
 final class Net {
   static final long MEMORY_MAX = 64L << 20;
   private static final int PARTS = 32, OVERHEAD = 96;   // overhead of a map entry in bytes, in addition to the row
-  private static final int ARROW_BATCH_ROWS = 1 << 16;
+  private static final int ARROW_BATCH_ROWS = 1 << 16, FIRST_BYTES = 1 << 10;
   // a batch is allocated outside the heap, with room for twice as much
   private static final long ARROW_BATCH_BYTES = 16 << 20;
   private final StructType schema;
@@ -58,7 +52,7 @@ final class Net {
   Sent sent(int relation, String results) {
     try {
       if (parts == null) {
-        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream((int) Math.min(FIRST_BYTES + size, ARROW_BATCH_BYTES));
         long n = write(Channels.newChannel(bytes));
         return n == 0 ? null : new Sent(Node.Edge.RELATION, relation, bytes.toByteArray(), n);
       }
@@ -124,43 +118,35 @@ final class Net {
   }
 
   private long write(WritableByteChannel out) throws IOException {
-    ArrowWriter writer = ArrowWriter.create(schema.add("__weight", DataTypes.LongType, false), "UTC", false, false);
-    try (VectorSchemaRoot root = writer.root(); ArrowStreamWriter stream = new ArrowStreamWriter(root, null, out)) {
-      stream.start();
+    try (ArrowChanges stream = new ArrowChanges(schema, out)) {
       long n = 0;
       for (int i = 0; i < (parts == null ? 1 : PARTS); i++) {
         if (parts != null) read(i);
-        n += write(writer, stream);
+        n += write(stream);
       }
       stream.end();
       return n;
     }
   }
 
-  private long write(ArrowWriter writer, ArrowStreamWriter stream) throws IOException {
-    JoinedRow weighted = new JoinedRow();
-    GenericInternalRow weight = new GenericInternalRow(1);
-    long n = 0, inBatch = 0, bytes = 0;
-    UnsafeRow row = new UnsafeRow(schema.length());
+  private long write(ArrowChanges stream) throws IOException {
+    byte[][] batch = new byte[Math.min(rows.size(), ARROW_BATCH_ROWS)][];
+    long[] weights = new long[batch.length];
+    long n = 0, bytes = 0;
+    int inBatch = 0;
     for (RowMap.Entry<long[]> e : rows) {
       if (e.value[0] == 0) continue;
-      weight.update(0, e.value[0]);
-      row.pointTo(e.key, e.key.length);
-      writer.write(weighted.apply(row, weight));
-      n++;
+      batch[inBatch] = e.key;
+      weights[inBatch++] = e.value[0];
       bytes += e.key.length;
-      if (++inBatch == ARROW_BATCH_ROWS || bytes > ARROW_BATCH_BYTES) {
-        flush(writer, stream);
-        inBatch = bytes = 0;
+      n++;
+      if (inBatch == batch.length || bytes > ARROW_BATCH_BYTES) {
+        stream.write(batch, weights, inBatch);
+        inBatch = 0;
+        bytes = 0;
       }
     }
-    if (inBatch > 0) flush(writer, stream);
+    if (inBatch > 0) stream.write(batch, weights, inBatch);
     return n;
-  }
-
-  private static void flush(ArrowWriter writer, ArrowStreamWriter stream) throws IOException {
-    writer.finish();
-    stream.writeBatch();
-    writer.reset();
   }
 }

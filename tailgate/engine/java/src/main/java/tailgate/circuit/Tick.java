@@ -42,6 +42,8 @@ public final class Tick {
   private final Pending[] pending;  // changes to process, per operator; null if none have arrived
   private final State.Input[] inputs;  // per operator
   private final TreeMap<Integer, Net> relations = new TreeMap<>();
+  private int netOf;  // the relation that `net` belongs to
+  private Net net;  // the one that received the last change
   private final long[] held;  // bytes of waiting changes, per operator
   private final long[] orders;  // the highest order of the waiting changes, per operator
   private final long[][] done;  // per operator, laid out as in Statistics
@@ -97,6 +99,7 @@ public final class Tick {
       long began = System.nanoTime();
       tick.run(o);
       tick.took(o.level, began);
+      for (int relation : circuit.completed[o.index]) tick.arrow(relation, results);
     }
     tick.finish(0);
     tick.count();
@@ -522,17 +525,26 @@ public final class Tick {
   }
 
   private void add(int relation, UnsafeRow row, long weight) {
-    relations.computeIfAbsent(relation, r -> new Net(circuit.relations.get(r), Net.MEMORY_MAX)).add(row, weight);
+    if (net == null || netOf != relation) {
+      net = relations.computeIfAbsent(relation, r -> new Net(circuit.relations.get(r), Net.MEMORY_MAX));
+      netOf = relation;
+    }
+    net.add(row, weight);
   }
 
-  private void arrow(String results) {
-    relations.forEach((relation, net) -> {
-      try {
-        Sent sent = net.sent(relation, results);
-        if (sent != null) notes.add(sent);
-      } catch (RuntimeException e) {
-        throw OperatorFailed.of(relation, e);
-      }
-    });
+  /** Encodes the changes of the relations that remain. */
+  private void arrow(String results) { for (int relation : List.copyOf(relations.keySet())) arrow(relation, results); }
+
+  /** Encodes the changes of a relation, which receives no more of them, and releases their memory. */
+  private void arrow(int relation, String results) {
+    Net changes = relations.remove(relation);
+    if (changes == null) return;
+    net = null;
+    try {
+      Sent sent = changes.sent(relation, results);
+      if (sent != null) notes.add(sent);
+    } catch (RuntimeException e) {
+      throw OperatorFailed.of(relation, e);
+    }
   }
 }

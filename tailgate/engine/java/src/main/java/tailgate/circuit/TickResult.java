@@ -3,8 +3,6 @@ package tailgate.circuit;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.ByteArrayOutputStream;
-import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -147,15 +145,14 @@ public final class TickResult {
       ArrayNode one = sums.addArray();
       for (long n : sum) one.add(n);
     }
-    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    try (DataOutputStream out = new DataOutputStream(bytes)) {
+    try {
       byte[] json = JSON.writeValueAsBytes(head);
-      out.writeInt(json.length);
-      out.write(json);
-      for (int i = 0; i < relations.size(); i++) if (changes(i) != null) out.write(changes(i));
+      int size = relations.stream().mapToInt(sent -> sent.kind() == Sent.FILE ? 0 : sent.bytes().length).reduce(4 + json.length, Math::addExact);
+      ByteBuffer message = ByteBuffer.allocate(size).putInt(json.length).put(json);
+      for (int i = 0; i < relations.size(); i++) if (changes(i) != null) message.put(changes(i));
+      return message.array();
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    return bytes.toByteArray();
   }
 }

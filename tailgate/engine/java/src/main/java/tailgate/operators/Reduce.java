@@ -1,6 +1,8 @@
 package tailgate.operators;
 
-import java.io.*;
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.*;
 import java.util.function.Supplier;
@@ -18,6 +20,7 @@ import tailgate.circuit.Pending;
 import tailgate.circuit.Tick;
 import tailgate.errors.SqlError;
 import tailgate.rows.Columns;
+import tailgate.rows.DataBuffer;
 import tailgate.rows.RowMap;
 import tailgate.rows.Rows;
 import tailgate.state.State;
@@ -51,6 +54,7 @@ final class Reduce extends Operator {
   private final long retention;
   private final boolean keeps;  // whether groups stay when their last row leaves
   private transient List<Supplier<Accumulator>> factories;  // of the calls
+  private transient DataBuffer buffer;  // for the values of the state
 
   /** `end`: the column from which the retention of a group in µs is counted, or -1. */
   Reduce(StructType row, int[] group, AggregateCall[] calls, boolean appendOnly, int end, long retention) {
@@ -74,6 +78,11 @@ final class Reduce extends Operator {
     Accumulator[] totals = new Accumulator[calls.length];
     for (int i = 0; i < totals.length; i++) totals[i] = factories.get(i).get();
     return totals;
+  }
+
+  private DataBuffer buffer() {
+    if (buffer == null) buffer = new DataBuffer();
+    return buffer;
   }
 
   @Override public StructType[] ports() {
@@ -112,6 +121,7 @@ final class Reduce extends Operator {
   /** Changes, summed by group as they arrive. */
   private final class Groups implements Pending {
     private final RowMap<Group> changes = new RowMap<>();
+    private final Supplier<Group> none = Group::new;
     private long newest = Long.MIN_VALUE;  // the greatest time
     private long last;  // the highest order
 
@@ -123,13 +133,13 @@ final class Reduce extends Operator {
       }
       int before = changes.size();
       UnsafeRow key = group.of(row);
-      Group of = changes.computeIfAbsent(key, Group::new);
+      Group of = changes.computeIfAbsent(key, none);
       int bytes = of.add(row, weight, order);
       return changes.size() == before ? bytes : bytes + key.getSizeInBytes() + OVERHEAD * (1 + calls.length);
     }
 
     @Override public void run(Tick tick) {
-      if (always()) changes.computeIfAbsent(group.of(new GenericInternalRow(0)), Group::new);
+      if (always()) changes.computeIfAbsent(group.of(new GenericInternalRow(0)), none);
       StreamClock clock = end < 0 ? null : new StreamClock(tick, id, CLOCK);
       if (clock != null) clock.advance(newest);
       changes.forEach((key, change) -> change(tick, key, change, clock));
@@ -145,7 +155,7 @@ final class Reduce extends Operator {
     byte[] stored = tick.state.get(id, 0, key, State.NONE);
     if (appendOnly && calls.length == 0 && stored != null) return;  // the number of copies is not needed
     Group now = new Group();
-    if (stored != null) now.read(stored);
+    if (stored != null) buffer().decode(stored, now);
     Member member = new Member(tick.state, key);
     Object old = stored == null ? null : now.row(member);
     now.merge(change, member);
@@ -159,7 +169,7 @@ final class Reduce extends Operator {
         tick.state.put(id, RELEASES, State.NONE, place(at, key), State.NONE, true);
         clock.expect(at);
       }
-      byte[] bytes = now.bytes();
+      byte[] bytes = buffer().encode(now);
       if (!Arrays.equals(bytes, stored)) tick.state.put(id, 0, key, State.NONE, bytes, stored == null);
     }
     Object next = isDue ? null : now.row(member);
@@ -203,7 +213,7 @@ final class Reduce extends Operator {
       for (byte[] place : due) {
         byte[] key = Arrays.copyOfRange(place, 8, place.length);
         Group group = new Group();
-        group.read(tick.state.get(id, 0, key, State.NONE));
+        buffer().decode(tick.state.get(id, 0, key, State.NONE), group);
         emit(tick, key, group.row(new Member(tick.state, key)), -1);
         removeValues(tick, key);
         remove(tick, key, StreamOperator.ordinal(ByteBuffer.wrap(place).getLong()));
@@ -240,7 +250,7 @@ final class Reduce extends Operator {
   }
 
   /** The accumulators of a group, or of its changes. */
-  private final class Group {
+  private final class Group implements DataBuffer.Writer, DataBuffer.Reader {
     private long rows;
     private long end;  // of its window; only in a change
     private long order;  // the highest of the changes; only in a change
@@ -278,24 +288,14 @@ final class Reduce extends Operator {
       }
     }
 
-    byte[] bytes() {
-      ByteArrayOutputStream bytes = new ByteArrayOutputStream(16 + 16 * totals.length);
-      try (DataOutputStream out = new DataOutputStream(bytes)) {
-        out.writeLong(rows);
-        for (Accumulator t : totals) t.write(out);
-      } catch (IOException e) {
-        throw new UncheckedIOException(e);
-      }
-      return bytes.toByteArray();
+    @Override public void write(DataOutput out) throws IOException {
+      out.writeLong(rows);
+      for (Accumulator t : totals) t.write(out);
     }
 
-    void read(byte[] bytes) {
-      try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
-        rows = in.readLong();
-        for (Accumulator t : totals) t.read(in);
-      } catch (IOException e) {
-        throw new UncheckedIOException(e);
-      }
+    @Override public void read(DataInput in) throws IOException {
+      rows = in.readLong();
+      for (Accumulator t : totals) t.read(in);
     }
   }
 }

@@ -3,11 +3,22 @@ package tailgate.circuit;
 import static org.junit.jupiter.api.Assertions.*;
 import static tailgate.circuit.Lab.*;
 
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.nio.channels.Channels;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.*;
 import java.util.*;
+import org.apache.arrow.vector.ipc.ArrowStreamReader;
+import org.apache.arrow.vector.ipc.ArrowStreamWriter;
 import org.apache.spark.sql.catalyst.expressions.*;
-import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.execution.arrow.ArrowWriter;
+import org.apache.spark.sql.types.*;
+import org.apache.spark.sql.util.ArrowUtils;
+import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import tailgate.sources.Decoder;
@@ -37,6 +48,77 @@ class NetTest {
       assertEquals(expected, changes(ROW, stream));
       assertEquals(expected.size(), sent.n());
     }
+  }
+
+  /** Most columns are copied from the bytes of the rows; the result is that of Spark's writer. */
+  @Test void allTypesAreAsSparkWritesThem(@TempDir Path folder) throws Exception {
+    StructType types = schema("a boolean, b tinyint, c smallint, d int, e bigint, f float, g double, h date, i timestamp, j timestamp_ntz,"
+        + " k string, l binary, m decimal(10, 2), n decimal(18, 0), o decimal(19, 3), p decimal(38, 10), q struct<x: int, y: string>,"
+        + " r array<string>, s bigint");
+    Random random = new Random(5);
+    UnsafeProjection projection = UnsafeProjection.create(types);
+    ArrowWriter writer = ArrowWriter.create(types.add("__weight", DataTypes.LongType, false), "UTC", false, false);
+    ByteArrayOutputStream expected = new ByteArrayOutputStream();
+    Net whole = new Net(types, Net.MEMORY_MAX), parts = new Net(types, 20_000);
+    for (int n = 0; n < 500; n++) {
+      Object[] values = new Object[types.length()];
+      for (int i = 0; i + 1 < values.length; i++) values[i] = random.nextInt(5) == 0 ? null : value(types.apply(i).dataType(), random);
+      values[values.length - 1] = (long) n;  // all rows are distinct
+      UnsafeRow row = projection.apply(new GenericInternalRow(values));
+      whole.add(row, n % 3 - 4);
+      parts.add(row, n % 3 - 4);
+      writer.write(new JoinedRow(row, new GenericInternalRow(new Object[] {n % 3 - 4L})));
+    }
+    writer.finish();
+    try (var root = writer.root(); var stream = new ArrowStreamWriter(root, null, Channels.newChannel(expected))) {
+      stream.writeBatch();
+    }
+    Sent file = parts.sent(7, folder.resolve("results").toString());
+    List<String> rows = texts(expected.toByteArray());
+    assertEquals(rows, texts(whole.sent(7, folder.toString()).bytes()));
+    assertEquals(rows, texts(Files.readAllBytes(Path.of(new String(file.bytes(), StandardCharsets.UTF_8)))));
+  }
+
+  /** Returns a value as Catalyst stores it. */
+  private static Object value(DataType type, Random random) {
+    byte[] bytes = new byte[random.nextInt(20)];
+    random.nextBytes(bytes);
+    if (type instanceof DecimalType d) {
+      BigInteger digits = new BigInteger(random.nextInt((int) (3.3 * d.precision())), random);
+      return Decimal.apply(new BigDecimal(random.nextBoolean() ? digits : digits.negate(), d.scale()), d.precision(), d.scale());
+    }
+    if (type instanceof StructType) return new GenericInternalRow(new Object[] {random.nextInt(), random.nextBoolean() ? null : UTF8String.fromString("ü")});
+    if (type instanceof ArrayType) return new GenericArrayData(new Object[] {null, UTF8String.fromString("x".repeat(random.nextInt(5)))});
+    return switch (type.typeName()) {
+      case "boolean" -> random.nextBoolean();
+      case "byte" -> (byte) random.nextInt();
+      case "short" -> (short) random.nextInt();
+      case "integer", "date" -> random.nextInt();
+      case "float" -> random.nextFloat();
+      case "double" -> -random.nextDouble();
+      case "string" -> UTF8String.fromString("ä".repeat(bytes.length));
+      case "binary" -> bytes;
+      default -> random.nextLong();
+    };
+  }
+
+  /** Returns the schema, and the rows as texts, sorted. */
+  private static List<String> texts(byte[] stream) throws Exception {
+    List<String> rows = new ArrayList<>();
+    try (var allocator = ArrowUtils.rootAllocator().newChildAllocator("test", 0, Long.MAX_VALUE);
+        var reader = new ArrowStreamReader(new ByteArrayInputStream(stream), allocator)) {
+      var root = reader.getVectorSchemaRoot();
+      while (reader.loadNextBatch())
+        for (int i = 0; i < root.getRowCount(); i++) {
+          StringJoiner row = new StringJoiner("|");
+          for (var vector : root.getFieldVectors())
+            row.add(vector.getObject(i) instanceof byte[] bytes ? Arrays.toString(bytes) : String.valueOf(vector.getObject(i)));
+          rows.add(row.toString());
+        }
+      Collections.sort(rows);
+      rows.add(root.getSchema().toString());
+    }
+    return rows;
   }
 
   @Test void nothingIsNothing(@TempDir Path folder) throws Exception {

@@ -40,6 +40,16 @@ public final class Numbers {
     throw new IllegalArgumentException("a number cannot be of type " + type.catalogString());
   }
 
+  /** Returns an integer whose last `fractionDigits` digits are after the decimal point, as {@link #of(BigDecimal, DataType)} does. */
+  public static Object of(long unscaled, int fractionDigits, DataType type) {
+    if (type == DataTypes.LongType && fractionDigits == 0) return unscaled;
+    if (type instanceof DecimalType d && d.scale() == fractionDigits) {
+      long power = POWERS[Math.min(d.precision(), Decimal.MAX_LONG_DIGITS())];
+      if (unscaled > -power && unscaled < power) return Decimal.createUnsafe(unscaled, d.precision(), d.scale());
+    }
+    return of(BigDecimal.valueOf(unscaled, fractionDigits), type);
+  }
+
   /** Returns a sum divided by a count, as a value of a type. */
   public static Object quotient(BigDecimal sum, long count, DataType type) {
     BigDecimal divisor = BigDecimal.valueOf(count);
