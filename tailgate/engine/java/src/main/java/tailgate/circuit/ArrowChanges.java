@@ -71,7 +71,8 @@ final class ArrowChanges implements AutoCloseable {
 
   /** Returns how a value is copied, or null for a type that Spark's writers convert. */
   private static Copy copy(DataType type) {
-    if (type instanceof DecimalType d) return d.precision() <= Decimal.MAX_LONG_DIGITS() ? ArrowChanges::smallDecimal : ArrowChanges::largeDecimal;
+    if (type instanceof DecimalType d)
+      return d.precision() <= Decimal.MAX_LONG_DIGITS() ? ArrowChanges::smallDecimal : ArrowChanges::largeDecimal;
     if (type == DataTypes.LongType || type == DataTypes.DoubleType || type == DataTypes.TimestampType || type == DataTypes.TimestampNTZType)
       return (row, field, to) -> Platform.putLong(null, to, Platform.getLong(row, field));
     if (type == DataTypes.IntegerType || type == DataTypes.FloatType || type == DataTypes.DateType)

@@ -74,7 +74,10 @@ public final class Circuit implements Serializable {
   public Operator[] order;
   public final Map<String, List<Node.Source>> channels = new HashMap<>();
   int levels;
-  /** By {@link Operator#index}: the relations of which a tick has all changes when this operator has run. Those below sources alone are in none. */
+  /**
+   * The relations of which a tick has all changes when an operator has run, by its {@link Operator#index}. Relations that only
+   * sources send to are not included.
+   */
   int[][] completed;
   /** Levels and partitions that have reported the size of their state. */
   final Set<Long> reported = new HashSet<>();

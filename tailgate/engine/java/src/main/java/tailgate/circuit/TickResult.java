@@ -147,7 +147,8 @@ public final class TickResult {
     }
     try {
       byte[] json = JSON.writeValueAsBytes(head);
-      int size = relations.stream().mapToInt(sent -> sent.kind() == Sent.FILE ? 0 : sent.bytes().length).reduce(4 + json.length, Math::addExact);
+      int size = relations.stream().mapToInt(sent -> sent.kind() == Sent.FILE ? 0 : sent.bytes().length)
+          .reduce(4 + json.length, Math::addExact);
       ByteBuffer message = ByteBuffer.allocate(size).putInt(json.length).put(json);
       for (int i = 0; i < relations.size(); i++) if (changes(i) != null) message.put(changes(i));
       return message.array();

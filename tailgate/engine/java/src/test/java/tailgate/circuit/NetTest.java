@@ -87,7 +87,8 @@ class NetTest {
       BigInteger digits = new BigInteger(random.nextInt((int) (3.3 * d.precision())), random);
       return Decimal.apply(new BigDecimal(random.nextBoolean() ? digits : digits.negate(), d.scale()), d.precision(), d.scale());
     }
-    if (type instanceof StructType) return new GenericInternalRow(new Object[] {random.nextInt(), random.nextBoolean() ? null : UTF8String.fromString("ü")});
+    if (type instanceof StructType)
+      return new GenericInternalRow(new Object[] {random.nextInt(), random.nextBoolean() ? null : UTF8String.fromString("ü")});
     if (type instanceof ArrayType) return new GenericArrayData(new Object[] {null, UTF8String.fromString("x".repeat(random.nextInt(5)))});
     return switch (type.typeName()) {
       case "boolean" -> random.nextBoolean();
