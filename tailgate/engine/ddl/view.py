@@ -9,8 +9,7 @@ from tailgate.engine.ddl.history import split_retention
 from tailgate.engine.plan.analysis.keys import key
 from tailgate.engine.plan.rules import compile
 from tailgate.engine.plan.rules.change import SingleRow, leaves
-from tailgate.engine.plan.views.digest import is_terminated
-from tailgate.engine.plan.views.nodes import is_paused
+from tailgate.engine.plan.views.digest import is_paused
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import ERRORS, ROUNDS, Catalog, Change, Item, MaterializedView, View, ViewErrors, ksqldb_of, skips
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
@@ -84,22 +83,22 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
 
 
 def check_base(item: Item) -> None:
-    """Raises 55000 if no view can be filled from the item: it has failed, is paused, or is being filled.
-
-    A view whose query is terminated keeps its rows for ever, so others can read it.
-    """
-    if failure(item) is not None or not is_terminated(item):
-        check_maintained(item)
+    """Raises 55000 if no view can be filled from the item: it has failed, or is being filled. One whose query is paused has rows."""
+    _check_not_failed(item)
     if not item.ready:
         raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being filled', hint="Create the view when it is ready.")
 
 
 def check_maintained(item: Item) -> None:
     """Raises 55000 if no tick changes a view: it has failed, or its query is paused or terminated."""
+    _check_not_failed(item)
+    check_running(item)
+
+
+def _check_not_failed(item: Item) -> None:
     if (why := failure(item)) is not None:
         again = "Make it run again first: CREATE OR REPLACE MATERIALIZED VIEW."
         raise ObjectNotInPrerequisiteState(why.message, hint=again if ksqldb_of(item) is None else "Drop it, and create it again.")
-    check_running(item)
 
 
 def check_running(item: Item) -> None:

@@ -8,6 +8,9 @@ import pytest
 
 from tailgate.engine.ddl.ksqldb import controlled, paused, query_view, stopped
 from tailgate.engine.ddl.view import create_view
+from tailgate.engine.plan.views.catalog_graph import BACKFILL, backfill_inputs, compile_catalog
+from tailgate.engine.plan.views.nodes import with_new_nodes
+from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, ksqldb_of
 from tailgate.lake.catalog.formats import Failure
 from tailgate.lake.catalog.roles import OPERATOR_ID, Role
@@ -72,15 +75,16 @@ def test_all_are_the_queries_of_the_role() -> None:
     assert names("PAUSE ALL", catalog, 8) == []
 
 
-def test_views_above_a_query_are_stopped_first() -> None:
+def test_views_above_a_query_run_on_unless_they_share_operators() -> None:
     averages, high, above, catalog = queries()
-    with pytest.raises(DependentObjectsStillExist, match="cannot pause query CSAS_HIGH_1") as error:
-        stopped((high,), catalog, ends=False)
-    assert error.value.detail == "materialized view n depends on materialized view high"
-    assert [v.paused for v in views_of(stopped((high,), catalog, ends=True))] == [True, False]
+    for ends in (False, True):
+        assert [v.paused for v in views_of(stopped((high,), catalog, ends=ends))] == [True, False]
     of_both = catalog.apply(Change(put=(replace(above, nodes=(("digest", 1),)), replace(averages, nodes=(("digest", 1),)))))
     with pytest.raises(DependentObjectsStillExist, match="cannot terminate query CSAS_HIGH_1"):
         stopped((high,), of_both, ends=True)
+    with pytest.raises(DependentObjectsStillExist, match="cannot pause query CSAS_HIGH_1") as error:
+        stopped((high,), of_both, ends=False)
+    assert error.value.detail == "materialized view n depends on materialized view high"
     assert [v.paused for v in views_of(stopped((averages, high, above), catalog, ends=False))] == [True, True, True]
     catalog = catalog.apply(stopped((above,), catalog, ends=False))
     assert views_of(stopped((high,), catalog, ends=True))[0].paused
@@ -90,10 +94,15 @@ def test_views_above_a_query_are_stopped_first() -> None:
 
 def test_a_query_that_joins_a_stream_is_terminated_only() -> None:
     catalog = declared("CREATE TABLE a (id VARCHAR PRIMARY KEY, x INT) WITH (kafka_topic = 'a', value_format = 'json')", declared(READINGS))
-    view, _, catalog = derived("CREATE STREAM j AS SELECT r.sensor, x FROM readings r LEFT JOIN a ON r.sensor = a.id EMIT CHANGES", catalog)
+    join = "CREATE STREAM j AS SELECT r.sensor, x FROM readings r LEFT JOIN a ON r.sensor = a.id EMIT CHANGES"
+    view, _, catalog = derived(join, catalog)
     with pytest.raises(FeatureNotSupported, match="PAUSE of query CSAS_J_0, which joins a stream"):
         stopped((view,), catalog, ends=False)
     assert views_of(stopped((view,), catalog, ends=True))[0].paused
+    high, _, catalog = derived(HIGH, catalog)
+    _, _, catalog = derived(join.replace("readings", "high").replace("STREAM j", "STREAM k"), catalog)
+    with pytest.raises(FeatureNotSupported, match='PAUSE of query CSAS_HIGH_1, which is below "k", which joins a stream'):
+        stopped((high,), catalog, ends=False)
 
 
 def test_a_terminated_query_has_no_id_and_keeps_its_number() -> None:
@@ -112,9 +121,10 @@ def test_a_query_continues_if_its_inputs_run() -> None:
     high, above = views_of(stopped((high, above), catalog, ends=False))
     catalog = catalog.apply(Change(put=(high, above)))
     assert paused((high, above), catalog) == (high, above)
-    with pytest.raises(ObjectNotInPrerequisiteState, match="query CSAS_HIGH_1 is paused") as error:
-        paused((above,), catalog)
-    assert error.value.hint == "RESUME CSAS_HIGH_1 first."
+    assert paused((above,), catalog) == (above,)  # from the rows that the paused query has
+    running = catalog.apply(Change(put=(replace(above, paused=False, ready=False),)))
+    with pytest.raises(ObjectNotInPrerequisiteState, match='"n" is still being filled'):
+        paused((high,), running)
     ended = catalog.apply(stopped((high,), catalog, ends=True))
     assert paused((above,), ended) == (above,)
     failed = catalog.apply(Change(put=(replace(high, paused=False, failed=Failure(1, "it has failed")),)))
@@ -122,14 +132,20 @@ def test_a_query_continues_if_its_inputs_run() -> None:
         paused((above,), failed)
 
 
-def test_no_view_is_created_over_a_paused_query() -> None:
-    averages, _, _, catalog = queries()
-    catalog = catalog.apply(stopped((averages,), catalog, ends=False))
+def test_a_view_may_be_created_over_a_paused_query() -> None:
+    averages, high, above, catalog = queries()
+    catalog = catalog.apply(stopped((averages, high, above), catalog, ends=False))
     text = "CREATE MATERIALIZED VIEW m WITH (on_error = 'skip') AS SELECT count(*) FROM avg_readings"
     statement = parse(text)
     assert isinstance(statement, CreateView)
-    with pytest.raises(ObjectNotInPrerequisiteState, match="query CTAS_AVG_READINGS_0 is paused"):
-        create_view(statement, text, catalog)
+    view = create_view(statement, text, catalog)
+    assert isinstance(view, MaterializedView)
+    stream = Streams(catalog.apply(Change(put=(view,))))(view)
+    after = catalog.apply(Change(put=(with_new_nodes(replace(view, ready=False), catalog, stream),)))
+    assert backfill_inputs(view, stream)[0].item == averages.id
+    assert [source.channel[: len(BACKFILL)] for source in compile_catalog(after, Streams(after)).sources] == [
+        BACKFILL
+    ]  # no tick changes it
 
 
 @pytest.mark.parametrize(

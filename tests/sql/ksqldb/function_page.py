@@ -18,11 +18,11 @@ show the same rows.
 - T is any type. Arguments are cast to wider types of numbers, and nothing else.
 - The result for a NULL argument is NULL unless the description says otherwise. A function that fails is NULL, too.
 - `UUID` and `RANDOM` have one value for each row, with GROUP BY one for each change of a group, and the same one when
-  a query is evaluated again after a crash. They may be used in SELECT, WHERE, HAVING and arguments of aggregates. A row
+  a query is evaluated again after a crash. They may be used outside of lambdas. A row
   of a declared stream is known by its record, another one by its values, and a change of a group by the key, the number
   of rows and ROWTIME: equal ones have the same value. The current time, `UNIX_TIMESTAMP()` and `UNIX_DATE()`, may be
-  used there over streams, but not with WINDOW SESSION. It is the time when a record, or the last one of a group, is
-  processed. Pull queries of tables have the time of the answer, in any clause.
+  used over streams, but not with WINDOW SESSION. It is the time when a record, or the last one of a group, is
+  processed. Pull queries of tables have the time of the answer.
 - [ksqlDB's dialect](ksqldb.md) describes operators, casts, constructors and access to elements.
 """
 

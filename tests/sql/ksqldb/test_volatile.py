@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 
@@ -74,6 +75,21 @@ def test_a_group_has_a_value_for_each_change(engine: duckdb.DuckDBPyConnection) 
     assert sorted(row[:4] for row in engine.execute(sql).fetchall()) == [row[:4] for row in rows]
 
 
+def test_groups_may_be_those_of_a_value_per_record(engine: duckdb.DuckDBPyConnection) -> None:
+    rows = engine.execute(sql_of("SELECT RANDOM() < 0.5 AS b, count(*) AS n FROM s GROUP BY RANDOM() < 0.5 EMIT CHANGES")).fetchall()
+    assert {row[0] for row in rows} == {False, True} and sum(row[1] for row in rows) == 2000
+    before = time.time_ns() // 1_000_000
+    counts = engine.execute(sql_of("SELECT UNIX_DATE() AS d, count(*) AS n FROM s GROUP BY UNIX_DATE() EMIT CHANGES")).fetchall()
+    assert min(counts)[0] >= before // DAY_MS and sum(row[1] for row in counts) == 2000
+    times = engine.execute(sql_of("SELECT TRANSFORM(ARRAY[1], x => UNIX_TIMESTAMP() + x) AS t FROM s EMIT CHANGES")).fetchall()
+    assert all(json.loads(row[0])[0] > before for row in times)
+
+
+def test_a_stream_may_be_partitioned_by_a_value_per_record() -> None:
+    push("SELECT v FROM s PARTITION BY random() EMIT CHANGES")
+    push("SELECT v FROM s PARTITION BY UNIX_TIMESTAMP() EMIT CHANGES")
+
+
 @pytest.mark.parametrize("window", ["TUMBLING (SIZE 1 HOUR)", "SESSION (1 HOUR)"])
 def test_the_value_of_a_group_depends_on_its_window(window: str) -> None:
     text = push(f"SELECT v, uuid() AS u, count(*) AS n FROM s WINDOW {window} GROUP BY v EMIT CHANGES").text
@@ -89,12 +105,11 @@ def test_rows_without_a_record_of_a_topic_have_the_time(source: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT v FROM s PARTITION BY random() EMIT CHANGES",
         "SELECT TRANSFORM(ARRAY[v], x => random()) AS r FROM s EMIT CHANGES",
         "SELECT UNIX_TIMESTAMP() AS t FROM kt EMIT CHANGES",
         "SELECT v, UNIX_DATE() AS t, count(*) AS n FROM s WINDOW SESSION (1 HOUR) GROUP BY v EMIT CHANGES",
         "SELECT v, MAX(UNIX_TIMESTAMP()) AS t FROM kt GROUP BY v EMIT CHANGES",
-        "SELECT RANDOM() AS v, count(*) AS n FROM s GROUP BY RANDOM() EMIT CHANGES",
+        "SELECT RANDOM() AS v, count(*) AS n FROM s WINDOW SESSION (1 HOUR) GROUP BY RANDOM() EMIT CHANGES",
     ],
 )
 def test_where_they_are_refused(text: str) -> None:

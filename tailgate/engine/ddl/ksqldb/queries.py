@@ -3,8 +3,8 @@
     running ──PAUSE──► paused ──RESUME──► running, after its view is filled again in the background
        └──────TERMINATE──┴──► terminated: the view and its topic stay, without a query
 
-No tick changes the view of a paused query, so its sink has nothing to write. Other views may not read it meanwhile. Those above a
-terminated query keep their rows and run on.
+No tick changes the view of a paused query, so its sink has nothing to write. Views above a paused or terminated query keep their rows
+and run on. Those above a resumed query are filled again (engine.runtime.backfill.resuming).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def controlled(statement: ControlQueries, role: int, catalog: Catalog) -> tuple[
 def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool) -> Change:
     """Returns the change of PAUSE, or with `ends` that of TERMINATE, which drops the views of INSERT INTO … SELECT and of push queries.
 
-    Raises 2BP01 if other views are maintained from them, and for TERMINATE if these share operators with views that are not.
+    Raises 2BP01 if views above them share operators with views that are not, and for PAUSE 0A000 if one of all these joins a stream.
     """
     check_ready(views, catalog)
     before = catalog
@@ -57,17 +57,11 @@ def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool
     for view in views:
         if not ends and is_transient(view):
             raise FeatureNotSupported("PAUSE of a push query is not supported", hint="TERMINATE it, or end its client.")
-        if not ends and joins_in_order(view, catalog):
-            raise FeatureNotSupported(
-                f"PAUSE of query {_query(view)}, which joins a stream, is not supported",
-                hint="TERMINATE it: RESUME could not process the records that arrive meanwhile in their order.",
-            )
-        target = target_of(view, catalog)
-        above = [i for i in maintained_readers([view.id], catalog) if i.id not in ids and not is_transient(i)]
-        if ends:
-            check_ready(above, catalog)
-            above = sharing(above, catalog)
-        if above and not (ends and target is not None):
+        above = [i for i in maintained_readers([view.id], catalog) if i.id not in ids and not (ends and is_transient(i))]
+        if not ends:
+            _check_no_join(view, above, catalog)
+        check_ready(above, catalog)
+        if (above := sharing(above, catalog)) and not (ends and target_of(view, catalog) is not None):
             word = "terminate" if ends else "pause"
             raise DependentObjectsStillExist(
                 f"cannot {word} query {_query(view)} because other objects depend on it",
@@ -93,15 +87,26 @@ def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool
 
 
 def paused(views: tuple[MaterializedView, ...], catalog: Catalog) -> tuple[MaterializedView, ...]:
-    """Returns those of the views whose queries are paused. Raises 55000 if they cannot be filled again from their inputs."""
+    """Returns those of the views whose queries are paused. Raises 55000 if they, or views above them, cannot be filled again now."""
     waiting = tuple(view for view in views if view.paused)
     ids = {view.id for view in waiting}
+    check_ready(maintained_readers(ids, catalog), catalog)
     for view in waiting:
         bases = [catalog[id] for id in sorted(stored_inputs(view, catalog) - ids)]
         check_ready((view, *bases), catalog)
         for base in bases:
             check_base(base)
     return waiting
+
+
+def _check_no_join(view: MaterializedView, above: list[MaterializedView], catalog: Catalog) -> None:
+    """Raises 0A000 if a view, or one above it, joins a stream."""
+    for joining in (i for i in (view, *above) if joins_in_order(i, catalog)):
+        where = "" if joining is view else f'is below "{joining.name}", which '
+        raise FeatureNotSupported(
+            f"PAUSE of query {_query(view)}, which {where}joins a stream, is not supported",
+            hint="TERMINATE it: RESUME could not process the records that arrive meanwhile in their order.",
+        )
 
 
 def _query(view: MaterializedView) -> str:

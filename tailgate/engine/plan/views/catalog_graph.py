@@ -51,7 +51,7 @@ from tailgate.engine.plan.rules.change import (
 )
 from tailgate.engine.plan.sources.envelopes import source_layout
 from tailgate.engine.plan.views import nodes
-from tailgate.engine.plan.views.digest import digest, is_terminated
+from tailgate.engine.plan.views.digest import digest, is_paused
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import (
     DEAD_LETTERS,
@@ -292,7 +292,7 @@ class _Builder:
                 self.add(stored)
                 upserts = isinstance(stored, DeadLetters) or not stored.append_only
                 return [_Place(nodes.upsert_node(stored) if upserts else nodes.source_node(stored), _first_columns(origin))]
-            case View(id) if is_terminated(self.catalog[id]):
+            case View(id) if is_paused(self.catalog[id]):
                 return []  # no tick changes it
             case View(id, below):
                 view = self.catalog.expect(MaterializedView, id)

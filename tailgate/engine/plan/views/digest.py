@@ -22,7 +22,7 @@ from tailgate.engine.plan.circuit.operators import FrameBound, SortColumn
 from tailgate.engine.plan.circuit.steps import Filter, Project, Unnest
 from tailgate.engine.plan.rules import change
 from tailgate.engine.plan.rules.change import Origin, SingleRow, Source, Stateful, StoredRelation, Stream, View
-from tailgate.lake.catalog import Catalog, Item, MaterializedView, ksqldb_of
+from tailgate.lake.catalog import Catalog, Item, MaterializedView
 from tailgate.lake.types import Field
 
 # version of the layout of a join's state in the store (Join.java); state of another version is
@@ -83,10 +83,9 @@ def expressions(stream: Stream, item: Item, catalog: Catalog) -> list[object]:
     return _edge(stream, item, catalog)
 
 
-def is_terminated(item: Item) -> bool:
-    """Returns whether the query of ksqlDB that maintained a view is terminated: no tick changes the view again."""
-    ksqldb = ksqldb_of(item)
-    return isinstance(item, MaterializedView) and item.paused and ksqldb is not None and not ksqldb.query
+def is_paused(item: Item) -> bool:
+    """Returns whether the query of ksqlDB that maintains the view is paused or terminated: no tick changes it."""
+    return isinstance(item, MaterializedView) and item.paused
 
 
 def _edge(stream: Stream, item: Item, catalog: Catalog) -> list[object]:
@@ -95,9 +94,9 @@ def _edge(stream: Stream, item: Item, catalog: Catalog) -> list[object]:
 
 
 def _through(stream: Stream, item: Item, catalog: Catalog) -> tuple[str, list[list[str]]]:
-    """Returns the origin of a stream, looking through views whose queries are not terminated, and the steps since."""
+    """Returns the origin of a stream, looking through views that ticks change, and the steps since."""
     own = [_step(s) for s in stream.shape.steps]
-    if isinstance(stream.origin, View) and not is_terminated(catalog[stream.origin.item]):
+    if isinstance(stream.origin, View) and not is_paused(catalog[stream.origin.item]):
         origin, steps = _through(stream.origin.stream, catalog[stream.origin.item], catalog)
         return origin, steps + own
     return _origin(stream.origin, item, catalog), own

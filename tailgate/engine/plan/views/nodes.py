@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tailgate.engine.plan.rules.change import Stream, leaves, stateful
-from tailgate.engine.plan.views.digest import digest
+from tailgate.engine.plan.views.digest import digest, is_paused
 from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView
 from tailgate.lake.errors import ProgramLimitExceeded
 from tailgate.lake.readers.failed import failure
@@ -92,11 +92,6 @@ def stale_since(item: MaterializedView) -> int | None:
 def is_maintained(item: Item) -> bool:
     """Returns whether the circuit maintains the view: its state is not lost, and it has neither failed nor been paused."""
     return not is_stale(item) and failure(item) is None and not is_paused(item)
-
-
-def is_paused(item: Item) -> bool:
-    """Returns whether the query of ksqlDB that maintains the view is paused or terminated."""
-    return isinstance(item, MaterializedView) and item.paused
 
 
 def matches_record(item: MaterializedView, catalog: Catalog, stream: Stream) -> bool:

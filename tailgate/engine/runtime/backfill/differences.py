@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.engine.runtime.backfill.arrivals import arriving
+from tailgate.engine.runtime.backfill.resuming import keeps_rows
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.engine.runtime.ticks.engine_log import Changes
 from tailgate.lake.catalog import ERRORS, Item
@@ -23,11 +24,11 @@ class Difference:
     """The difference between the rows of two relations.
 
     The snapshots are compared while ticks run; `now` adds the changes since then, between two
-    ticks.
+    ticks. With `keeps_rows`, it has no deletions.
     """
 
-    def __init__(self, engine: Engine, old: int, new: int, columns: tuple[Field, ...]) -> None:
-        self._engine, self._old, self._new = engine, old, new
+    def __init__(self, engine: Engine, old: int, new: int, columns: tuple[Field, ...], *, keeps_rows: bool = False) -> None:
+        self._engine, self._old, self._new, self._keeps_rows = engine, old, new, keeps_rows
         self._schema = arrow_schema(columns, weight=True)
         at = engine.newest
         self._n = at.n
@@ -42,6 +43,8 @@ class Difference:
             if (insertions := entry.changes(self._new)) is not None:
                 parts.append(insertions.rename_columns(self._schema.names))
         net = arriving(self._total(parts), self._engine.newest.time)
+        if self._keeps_rows:
+            net = net.filter(pc.greater(net[WEIGHT], 0))
         return (self._old, stream(net)) if net.num_rows else None
 
     def _total(self, parts: list[pa.Table]) -> pa.Table:
@@ -73,7 +76,7 @@ class Addition:
 
 def differences(engine: Engine, old: Item, new: Item) -> Iterable[Difference]:
     """Yields the differences of rows and errors between an item and its replacement."""
-    yield Difference(engine, old.id, new.id, old.columns)
+    yield Difference(engine, old.id, new.id, old.columns, keeps_rows=keeps_rows(old))
     yield Difference(engine, old.errors, new.errors, ERRORS)
 
 

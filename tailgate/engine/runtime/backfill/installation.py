@@ -31,6 +31,7 @@ from tailgate.engine.runtime.backfill.fills import Fill, History
 from tailgate.engine.runtime.backfill.letters import Letters
 from tailgate.engine.runtime.backfill.preparation import first_offsets, prepared, replacements_of, sources_to_read
 from tailgate.engine.runtime.backfill.restoring import remove_lost, restored
+from tailgate.engine.runtime.backfill.resuming import with_readers
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.kafka.readers import merged, reader_name
 from tailgate.engine.runtime.ticks.engine import CatalogEntry, Engine
@@ -377,11 +378,11 @@ class Installation:
         """
         catalog = self.engine.catalog
         coming = [self.letters.noted(i) for i in coming]
-        change = switch(coming, catalog, self._sharing())
+        change, above = with_readers(self.engine, switch(coming, catalog, self._sharing()))
         pairs = [(catalog[i.replaces], i) for i in coming if isinstance(i, MaterializedView) and not i.has_new_columns]
         pending_differences = [d for old, new in pairs for d in differences(self.engine, old, new)]
         self.switched.update(i.id for i in coming)
-        self.install(change, changes=lambda: [rows for d in pending_differences if (rows := d.now()) is not None])
+        self.install(change, above, changes=lambda: [rows for d in pending_differences if (rows := d.now()) is not None])
         for item in coming:
             self._ready(item.id)
             log.info('%s "%s" was replaced', item.kind, catalog[item.replaces].name)

@@ -323,5 +323,5 @@ class Control:
 
 
 def notice(message: str, sqlstate: str = "00000") -> dict[str, Any]:
-    """Returns a notice as the control interface encodes it."""
-    return {"severity": "NOTICE", "sqlstate": sqlstate, "message": message, "hint": None}
+    """Returns a notice, or a warning if its SQLSTATE is of class 01, as the control interface encodes it."""
+    return {"severity": "WARNING" if sqlstate.startswith("01") else "NOTICE", "sqlstate": sqlstate, "message": message, "hint": None}

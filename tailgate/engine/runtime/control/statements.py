@@ -158,8 +158,8 @@ class Statements:
             case Show(what=what) if what in OF_CONNECTORS:
                 return {**self._answer("SHOW"), "lines": [json.dumps(self._connectors.shown(what, statement.setting))]}
             case ControlQueries():
-                self._queries.control(statement, owner_id(settings.get("role"), self._engine.catalog), names, client)
-                return self._answer(tag_of(statement))
+                notices = self._queries.control(statement, owner_id(settings.get("role"), self._engine.catalog), names, client)
+                return self._answer(tag_of(statement), *notices)
             case _ if isinstance(statement, Creation | AlterKsqldbItem):
                 return self._create(statement, text, settings.get("role"), names, client)
             case CreateEndpoint():

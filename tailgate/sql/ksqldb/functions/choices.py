@@ -12,6 +12,6 @@ ROWS = (
     Function("coalesce", ("any",), "common", "coalesce({*})", "The first argument that is not NULL.", variadic=True),
     Function("ifnull", ("any", "any"), "common", "coalesce({0}, {1})", "The second argument if the first is NULL."),
     Function("nullif", ("any", "any"), "common", "nullif({0}, {1})", "NULL if the arguments are equal, otherwise the first."),
-    Function("greatest", ("any",), "common", "greatest({*})", "The greatest argument that is not NULL.", variadic=True),
-    Function("least", ("any",), "common", "least({*})", "The smallest argument that is not NULL.", variadic=True),
+    Function("greatest", ("comparable",), "common", "greatest({*})", "The greatest argument that is not NULL.", variadic=True),
+    Function("least", ("comparable",), "common", "least({*})", "The smallest argument that is not NULL.", variadic=True),
 )

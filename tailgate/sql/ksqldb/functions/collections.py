@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tailgate.sql.ksqldb import types as t
 from tailgate.sql.ksqldb.expressions import TypeName
-from tailgate.sql.ksqldb.functions.entry import ARRAY, ELEMENT, MAP, Function
+from tailgate.sql.ksqldb.functions.entry import ARRAY, ELEMENT, MAP, TEXTS, Function
 
 
 def _array(name: str, template: str, does: str) -> Function:
@@ -61,7 +61,7 @@ ROWS = (
     Function("array_sort", (ARRAY,), "same", "ksqldb_array_sort({0}, false)", _SORT, may_fail=True),
     Function("array_sort", (ARRAY, t.VARCHAR), "same", f"ksqldb_array_sort({{0}}, {_DESCENDING})", _SORT, may_fail=True),
     _of_two("array_union", "ksqldb_array_union({0}, {1})", "The distinct elements of two arrays."),
-    Function("as_map", (ARRAY, ARRAY), _map, "ksqldb_as_map({0}, {1})", "A map of an array of keys and one of values."),
+    Function("as_map", (TEXTS, ARRAY), _map, "ksqldb_as_map({0}, {1})", "A map of an array of keys and one of values."),
     Function("entries", (MAP, t.BOOLEAN), _entries, "ksqldb_entries({0}, {1})",
              "The entries of a map as structures of K and V, optionally in the order of K."),
     Function("map_keys", (MAP,), _keys, "ksqldb_map_keys({0})", "The keys of a map."),

@@ -95,6 +95,7 @@ class Function:
 
 
 ANY = TypeName("t")
+TEXTS = TypeName("array", arguments=(t.VARCHAR,))
 SAMPLES = {
     "any": ANY,
     "number": TypeName("number"),

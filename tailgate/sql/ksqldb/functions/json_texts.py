@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from tailgate.sql.ksqldb import types as t
 from tailgate.sql.ksqldb.expressions import TypeName
-from tailgate.sql.ksqldb.functions.entry import Function, Kind
+from tailgate.sql.ksqldb.functions.entry import TEXTS, Function, Kind
 
-TEXTS = TypeName("array", arguments=(t.VARCHAR,))
 RECORDS = TypeName("map", arguments=(t.VARCHAR, t.VARCHAR))
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from tailgate.sql.ksqldb import types as t
 from tailgate.sql.ksqldb.expressions import TypeName
-from tailgate.sql.ksqldb.functions.entry import Function
-from tailgate.sql.ksqldb.functions.json_texts import RECORDS, TEXTS
+from tailgate.sql.ksqldb.functions.entry import TEXTS, Function
+from tailgate.sql.ksqldb.functions.json_texts import RECORDS
 from tailgate.sql.ksqldb.typed.values import literal
 
 LENGTH_MAX = 2**31 - 1

@@ -30,7 +30,7 @@ def volatile_call(name: str, record: Sequence[str], position: int) -> Typed:
     if not record:
         raise FeatureNotSupported(
             f"{name.upper()}() is not supported here, because its value differs each time",
-            hint="Use it in SELECT, WHERE and HAVING; UNIX_TIMESTAMP and UNIX_DATE over streams without sessions, or in pull queries.",
+            hint="Use UUID and RANDOM outside of lambdas; UNIX_TIMESTAMP and UNIX_DATE over streams without sessions, or in pull queries.",
             position=position,
         )
     if name not in OF_PLACE:

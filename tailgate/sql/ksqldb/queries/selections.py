@@ -84,7 +84,7 @@ def aggregation(query: e.SelectQuery, source: FromClause, target: str = "") -> T
     is_push = not target
     query = qualified(query, source.scope)
     window_keys: tuple[e.Expression, ...] = ()
-    inner = Translator(source.scope if query.window is None else without_bounds(source.scope), clause="GROUP BY")
+    inner = _of_keys(query, source.scope if query.window is None else without_bounds(source.scope))
     conditions = [*source.conditions, *(f"{_key(key, inner).text} IS NOT NULL" for key in query.group_by)]
     if query.where is not None:
         conditions.append(Translator(source.scope, clause="WHERE", per_record=True).where(query.where))
@@ -95,7 +95,7 @@ def aggregation(query: e.SelectQuery, source: FromClause, target: str = "") -> T
         window_keys = tuple(map(e.ColumnReference, WINDOW_BOUNDS))
     if query.partition_by:
         raise FeatureNotSupported("PARTITION BY with GROUP BY is not supported", position=query.partition_by[0].position)
-    keys = [_key(key, Translator(scope, clause="GROUP BY")) for key in query.group_by]
+    keys = [_key(key, _of_keys(query, scope)) for key in query.group_by]
     no_tables = "Table functions cannot be used with aggregations."
     time = f"{LATEST[source.type]}({scope.rowtime})" if scope.rowtime else ""
     translator = Translator(scope, no_tables=no_tables, grouping=_grouping(query, source, scope, keys, time))
@@ -135,6 +135,12 @@ def aggregation(query: e.SelectQuery, source: FromClause, target: str = "") -> T
     return Translation(text, columns, message_key, hidden=hidden)
 
 
+def _of_keys(query: e.SelectQuery, scope: Scope) -> Translator:
+    """Returns the translator of GROUP BY. Sessions merge, so their rows get another key, and a value per record would change."""
+    is_session = query.window is not None and query.window.kind == "session"
+    return Translator(scope, clause="GROUP BY", per_record=not is_session)
+
+
 def _grouping(query: e.SelectQuery, source: FromClause, scope: Scope, keys: Sequence[Typed], rowtime: str) -> Grouping:
     """Returns the groups of a query. `keys`: their keys. `rowtime`: the text of their ROWTIME, or an empty one."""
     pairs = zip(query.group_by, keys, strict=True)
@@ -157,7 +163,7 @@ def pushed(query: e.SelectQuery, source: FromClause) -> Translation:
     check_distinct(items)
     _check_partition_by(query, source)
     for key in query.partition_by:
-        _key(key, Translator(source.scope, clause="PARTITION BY"))
+        _key(key, Translator(source.scope, clause="PARTITION BY", per_record=True))
     keys = () if source.type == "stream" else tuple(_name_of_key(key, items) for key in source.key)
     keys = keys if all(keys) else ()
     if source.type == "stream":
@@ -209,7 +215,7 @@ def derivation(query: e.SelectQuery, source: FromClause, target: str, *, hidden:
     if any(key.name in WINDOW_BOUNDS for key in source.key):
         items += bounds_of_windows(items, _of_rows(source))
     is_stream = source.type == "stream"
-    keys = _partition_key(query, Translator(source.scope, clause="PARTITION BY")) if query.partition_by else source.key
+    keys = _partition_key(query, Translator(source.scope, clause="PARTITION BY", per_record=True)) if query.partition_by else source.key
     _check_partition_by(query, source)
     has_unnamed_key = source.unnamed_key and not query.partition_by and len(keys) == 1
     key_names: tuple[str, ...] = (ROWKEY,)

@@ -268,11 +268,11 @@ class Translator:
         if self.scope.is_pulled and name not in OF_PLACE:
             return now(name)
         is_of_row, record = self._per_record or self._in_aggregate, tuple[str, ...]()
-        if not self._parameters and not self._in_table:
-            if name in OF_PLACE:
+        if name in OF_PLACE:
+            if not self._parameters and not self._in_table:
                 record = self.scope.place if is_of_row else self._grouping.place
-            elif self._per_record or self._grouping.appends:
-                record = self.scope.record
+        elif is_of_row or not self._parameters:
+            record = self.scope.record if self._per_record or self._grouping.appends else ()
         typed = call(name, (), position, record)
         return typed if is_of_row or name in OF_PLACE else replace(typed, text=f"max({typed.text})")  # the time of the last row
 

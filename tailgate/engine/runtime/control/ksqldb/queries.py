@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tailgate.engine.ddl.ksqldb import controlled, paused, stopped
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.backfill.preparation import prepared, replacements_of
-from tailgate.engine.runtime.control.control import Client
+from tailgate.engine.runtime.backfill.resuming import missing
+from tailgate.engine.runtime.control.control import Client, notice
 from tailgate.engine.runtime.control.fill_waits import await_fills
 from tailgate.engine.runtime.control.turns import check_canceled, turn
-from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView
+from tailgate.lake.catalog import Change, MaterializedView
 from tailgate.lake.catalog.resolution import Resolution
-from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.sql.statements import ControlQueries
 
 
@@ -20,36 +22,27 @@ class KsqldbQueries:
     def __init__(self, installation: Installation) -> None:
         self._installation = installation
 
-    def control(self, statement: ControlQueries, role: int, names: Resolution, client: Client) -> None:
-        """Executes TERMINATE, PAUSE or RESUME. RESUME returns when the views are up to date again."""
+    def control(self, statement: ControlQueries, role: int, names: Resolution, client: Client) -> list[dict[str, Any]]:
+        """Executes TERMINATE, PAUSE or RESUME. Returns notices.
+
+        RESUME returns when the views of the queries are up to date; views above them are filled again then.
+        """
         with turn(self._installation, client):
             catalog = self._installation.engine.catalog.with_resolution(names)
             views = controlled(statement, role, catalog)
             if statement.action != "resume":
                 self._installation.planned_anew(stopped(views, catalog, ends=statement.action == "terminate"))
-                return
-            fill = self._coming(paused(views, catalog), catalog)
+                return []
+            views = paused(views, catalog)
+            fill = tuple(prepared(self._installation.engine, replacements_of(views, catalog), catalog))
             if not fill:
-                return
+                return []
+            pairs = [(old, new) for old, new in zip(views, fill, strict=True) if isinstance(new, MaterializedView)]
+            notices = [notice(text, "01000") for old, new in pairs for text in missing(old, new, catalog)]
             self._installation.install(Change(put=fill), fill, check=lambda: check_canceled(client))
             self._installation.awaited.update(i.id for i in fill)
         try:
             await_fills(self._installation, fill, client)
         finally:
             self._installation.awaited.difference_update(i.id for i in fill)
-
-    def _coming(self, views: tuple[MaterializedView, ...], catalog: Catalog) -> tuple[Item, ...]:
-        """Returns replacements of paused views, which read their topics again from the same offsets on.
-
-        Raises 55000 if a topic no longer has the first records that a view was made of: its rows would change without a cause.
-        """
-        coming = tuple(prepared(self._installation.engine, replacements_of(views, catalog), catalog))
-        for old, new in zip(views, coming, strict=True):
-            assert isinstance(new, MaterializedView)
-            for id, starts in new.starts.items():
-                if any(begin > old.starts.get(id, {}).get(partition, begin) for partition, begin in starts.items()):
-                    raise ObjectNotInPrerequisiteState(
-                        f'the topic of "{catalog[id].name}" no longer has all records that "{old.name}" was made of',
-                        hint="DROP it and create it again.",
-                    )
-        return coming
+        return notices
