@@ -51,12 +51,16 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A default alert. `hold_s`: how long a condition must hold before the alert fires."""
+    """A default alert. `hold_s`: how long a condition must hold before the alert fires.
+
+    `of_lake`: whether it needs what the lake says, in addition to the machine and the answers of the engine and the gateways.
+    """
 
     alert: str
     severity: str
     hold_s: float
     find: Callable[[Observation, Memory], Results | None]
+    of_lake: bool = False
 
 
 def checked(at: Observation, memory: Memory) -> Iterator[Checked]:
@@ -67,6 +71,19 @@ def checked(at: Observation, memory: Memory) -> Iterator[Checked]:
             None if results is None else tuple(Condition(check.alert, key, check.severity, what, hint) for key, what, hint in results)
         )
         yield Checked(check.alert, conditions, check.hold_s)
+
+
+def differ(before: Observation, after: Observation) -> bool:
+    """Returns whether the checks that do not need the lake find conditions in the second observation that the first one lacks, or fewer."""
+    memory = Memory()
+    letters = [_letters(at, memory) for at in (before, after)]
+    return _keys(before) != _keys(after) or bool(letters[1])
+
+
+def _keys(at: Observation) -> list[list[str] | None]:
+    """Returns the keys of the conditions of each check that does not need the lake."""
+    results = [check.find(at, Memory()) for check in CHECKS if not check.of_lake]
+    return [None if result is None else [key for key, _, _ in result] for result in results]
 
 
 def unchanged_s(before: Since | None, value: int, at_s: float) -> tuple[Since, float]:
@@ -205,19 +222,19 @@ def _stopped_readers(at: Observation, memory: Memory) -> Results:
 CHECKS = (
     Check("disk_full", PAGE, 0.0, _disk),
     Check("memory_full", WARNING, 5.0, _memory),
-    Check("clock_ahead", WARNING, 2.0, _clock),
+    Check("clock_ahead", WARNING, 2.0, _clock, of_lake=True),
     Check("engine_unavailable", PAGE, 3.0, _engine),
     Check("tick_failing", PAGE, 2.0, _failing_ticks),
     Check("ticks_stopped", PAGE, 0.0, _stopped_ticks),
     Check("gateway_unavailable", PAGE, 3.0, _gateways),
-    Check("sinks_unavailable", PAGE, 3.0, _sinks_process),
+    Check("sinks_unavailable", PAGE, 3.0, _sinks_process, of_lake=True),
     Check("source_stalled", PAGE, 2.0, _sources),
     Check("view_failing", PAGE, 0.0, _views),
     Check("view_backfilled_again", WARNING, 0.0, _backfills),
     Check("dead_letters", WARNING, 0.0, _letters),
-    Check("sink_failing", PAGE, 3.0, _sinks),
-    Check("reader_near_limit", WARNING, 0.0, _held),
-    Check("reader_stopped", PAGE, 0.0, _stopped_readers),
+    Check("sink_failing", PAGE, 3.0, _sinks, of_lake=True),
+    Check("reader_near_limit", WARNING, 0.0, _held, of_lake=True),
+    Check("reader_stopped", PAGE, 0.0, _stopped_readers, of_lake=True),
 )
 # names that users' alerts cannot have
 RESERVED = frozenset((*(check.alert for check in CHECKS), "objective_violated", "watch_was_stopped", "alert_failing"))

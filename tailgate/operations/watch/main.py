@@ -1,4 +1,8 @@
-"""The process `tailgate watch`: observes, checks, and appends notifications, once a second; a thread for each target delivers them."""
+"""The process `tailgate watch`: observes, checks, and appends notifications; a thread for each target delivers them.
+
+It observes once a second. In a bucket, where an observation takes some requests, it asks only the processes once a second, and observes
+the lake when they answer otherwise than before, and every 20 seconds.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from tailgate.operations.metrics import labeled
 from tailgate.operations.settings.process import ProcessSettings
 from tailgate.operations.watch import checks, missed, objectives, payloads, silences
 from tailgate.operations.watch.alert_items import AlertItems, targets
-from tailgate.operations.watch.alerts import Checked, Event, Notification, alerts
+from tailgate.operations.watch.alerts import Checked, Event, Identity, Notification, alerts
 from tailgate.operations.watch.delivery import Deliverers, Target, Webhook
 from tailgate.operations.watch.history import Recorder, endpoints, recorded
 from tailgate.operations.watch.notifications import Writer
@@ -34,7 +38,7 @@ from tailgate.operations.watch.states import States
 log = logging.getLogger("tailgate.watch")
 
 POLL_S = 1.0  # between two observations
-LOOKS = 40  # the same, at least so many times `Store.look_s`: 20 s in a bucket
+LOOKS = 40  # the same while processes answer as before, at least so many times `Store.look_s`: 20 s in a bucket
 OVERDUE_S = 30.0  # an observation takes at most some seconds
 CLEAN_S = 3600.0  # between two removals of old notifications
 LAKE_WAIT_S = 0.2  # it may be started before the engine has created the lake
@@ -109,15 +113,31 @@ class Watcher:
             self._missed = [Event("fired", condition), Event("resolved", condition)]
         try:
             while not self._stopping.is_set():
-                self._observe()
-                self._stopping.wait(max(POLL_S, LOOKS * self._lake.store.look_s))
+                self._wait(self._observe())
         finally:
             self._alert_items.end()
             self._deliverers.end()
             self._writer.close()
 
-    def _observe(self) -> None:
-        """Observes once. A failure of the file system is logged, and the same events are appended after it."""
+    def _wait(self, last: Observation | None) -> None:
+        """Waits until the next observation. `last`: the one before it, None if it has failed."""
+        end_s = time.monotonic() + LOOKS * self._lake.store.look_s
+        own = [] if last is None else self._own_alerts(last)
+        while not self._stopping.wait(POLL_S) and time.monotonic() < end_s and last is not None and not self._states.changes_soon:
+            try:
+                now = self._observer.again(last, self._history.newest)
+            except OSError:  # the next observation logs it
+                return
+            if checks.differ(last, now) or own != self._own_alerts(last):
+                return
+
+    def _own_alerts(self, at: Observation) -> list[Identity]:
+        """Returns the conditions of the users' alerts that hold."""
+        found = self._alert_items.checked(at.catalog, self._objectives.violated(at.catalog))
+        return [condition.identity for checked in found for condition in checked.conditions or ()]
+
+    def _observe(self) -> Observation | None:
+        """Observes once. A failure of the file system is logged, the same events are appended after it, and the result is None."""
         now_s = time.monotonic()
         try:
             at = self._observer.observe(self._history.newest)
@@ -138,8 +158,10 @@ class Watcher:
             if now_s - self._cleaned_at >= CLEAN_S:
                 self._writer.remove_old()
                 self._cleaned_at = now_s
+            return at
         except (OSError, Gone) as error:
             log.warning("the lake cannot be observed, or a notification cannot be written: %s; trying again", error)
+            return None
 
     def _checked(self, at: Observation) -> Iterator[Checked]:
         """Yields the results of all checks."""

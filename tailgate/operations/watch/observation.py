@@ -15,7 +15,7 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,8 @@ class Observer:
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         lake.log.looks = False
-        self._had_gateways = False
+        self._announced: engines.Announcement | None = None  # of the engine, at the last observation
+        self._peers: list[peers.Peer] | None = None  # the gateways then, None if none has ever run
         self._held: dict[str, float] = {}
         self._held_at = -HELD_S
 
@@ -103,27 +104,41 @@ class Observer:
         lake = self._lake
         newest = lake.log.look()
         catalog = lake.catalog() if newest is not None else Catalog()
-        disk = shutil.disk_usage(lake.local.location(""))
+        self._announced = engines.announced(lake)
+        if self._peers is not None or lake.store.names(peers.FOLDER):
+            self._peers = peers.announced(lake)
         return Observation(
             at_s=time.monotonic(),
             now=time.time_ns() // 1_000_000,
             n=0 if newest is None else newest.n,
             entry_time=0 if newest is None else newest.time,
-            engine=_engine(lake),
+            engine=_engine(self._announced),
             gateways=self._gateways(step),
             sinks_ended=sinks_process.ended_unexpectedly(lake),
             readers=tuple(self._readers(catalog)),
-            disk_free=disk.free / disk.total,
+            disk_free=self._disk_free(),
             memory_used=_memory_used(),
             catalog=catalog,
         )
 
+    def again(self, last: Observation, step: int) -> Observation:
+        """Returns the last observation with the present state of the machine, the engine and the gateways. Does not read the lake."""
+        return replace(
+            last,
+            at_s=time.monotonic(),
+            engine=_engine(self._announced),
+            gateways=self._gateways(step),
+            disk_free=self._disk_free(),
+            memory_used=_memory_used(),
+        )
+
+    def _disk_free(self) -> float:
+        disk = shutil.disk_usage(self._lake.local.location(""))
+        return disk.free / disk.total
+
     def _gateways(self, step: int) -> tuple[Gateway, ...] | None:
-        self._had_gateways = self._had_gateways or bool(self._lake.store.names(peers.FOLDER))
-        if not self._had_gateways:
-            return None
         request = {"do": "freshness", "after": step}
-        return tuple(Gateway(peer.process, peers.ask(peer, request, ANSWER_S)) for peer in peers.announced(self._lake))
+        return None if self._peers is None else tuple(Gateway(peer.process, peers.ask(peer, request, ANSWER_S)) for peer in self._peers)
 
     def _readers(self, catalog: Catalog) -> Iterator[Reader]:
         """Yields the sinks and subscriptions with a hold. Those whose item was dropped are left out."""
@@ -142,8 +157,7 @@ class Observer:
             yield Reader(str(catalog.stored.name_of(item)), item.kind, hold.n, status, held, hold.stopped is not None)
 
 
-def _engine(lake: Lake) -> Engine:
-    announcement = engines.announced(lake)
+def _engine(announcement: engines.Announcement | None) -> Engine:
     if announcement is None:
         return Engine("not running")
     try:

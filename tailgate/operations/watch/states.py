@@ -14,6 +14,7 @@ from tailgate.operations.watch.alerts import Alert, Checked, Condition, Event, I
 
 QUIET_S = 3.0  # a condition that returns within this time continues the same alert
 UPDATE_S = 10.0  # between two updates of an alert
+SOON_S = 15.0  # a condition that has held for longer, and has not fired, may wait for the next regular observation
 ACTIVE_MAX = 1_000  # active alerts; conditions of further ones wait until others are resolved
 
 
@@ -33,6 +34,7 @@ class States:
 
     def __init__(self, active: Iterable[Alert], now_s: float) -> None:
         self._pending: dict[Identity, float] = {}  # since when the condition holds
+        self._at_s = now_s  # of the last conditions
         self.active = {
             a.condition.identity: Active(a.condition, a.since, now_s, now_s, a.silenced) for a in active if a.resolved_at is None
         }
@@ -42,6 +44,7 @@ class States:
 
         An alert that fired while it was `silenced` is updated when the silence ends.
         """
+        self._at_s = now_s
         unknown: set[str] = set()
         holding: set[Identity] = set()
         events: list[Event] = []
@@ -62,6 +65,12 @@ class States:
             elif identity not in holding and now_s - active.seen_at >= QUIET_S:
                 events.append(Event("resolved", active.condition, active.since))
         return events
+
+    @property
+    def changes_soon(self) -> bool:
+        """Returns whether an alert fires or is resolved within seconds if the last conditions stay as they are."""
+        pending = any(self._at_s - since < SOON_S for since in self._pending.values())
+        return pending or any(active.seen_at < self._at_s for active in self.active.values())
 
     def apply(self, notification: Notification, now_s: float) -> None:
         """Changes the state by a notification that is durable."""

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from tailgate.operations.watch.alerts import Alert, Checked, Condition, Event, Notification, alerts
-from tailgate.operations.watch.states import ACTIVE_MAX, QUIET_S, UPDATE_S, States
+from tailgate.operations.watch.states import ACTIVE_MAX, QUIET_S, SOON_S, UPDATE_S, States
 
 STALLED = Condition("source_stalled", "orders", "page", "source orders is stalled")
 OTHER = replace(STALLED, key="visits")
@@ -50,6 +50,22 @@ def test_a_condition_must_hold_without_a_break() -> None:
     assert step(states, 3, STALLED, hold_s=3) == []
     assert step(states, 5.9, STALLED, hold_s=3) == []
     assert step(states, 6, STALLED, hold_s=3) == [("fired", "orders")]
+
+
+def test_conditions_are_checked_again_soon_while_an_alert_is_about_to_change() -> None:
+    states = States([], 0)
+    assert not states.changes_soon
+    step(states, 1, STALLED, hold_s=3)
+    assert states.changes_soon
+    step(states, 4, STALLED, hold_s=3)
+    assert not states.changes_soon
+    step(states, 5)
+    assert states.changes_soon
+    step(states, 4 + QUIET_S)
+    assert not states.changes_soon
+    for at in (20.0, 20 + SOON_S):
+        step(states, at, OTHER, hold_s=3600)
+        assert states.changes_soon == (at == 20)
 
 
 def test_each_key_is_an_alert() -> None:

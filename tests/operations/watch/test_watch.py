@@ -88,9 +88,12 @@ def system(tmp_path: Path) -> Iterator[System]:
     system.close()
 
 
-def test_an_alert_reaches_the_webhook_and_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("looks", [main.LOOKS, 1_000_000])
+def test_an_alert_reaches_the_webhook_and_the_history(looks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the lake is read rarely, as in a bucket: the engine is asked meanwhile."""
     monkeypatch.setattr(states, "QUIET_S", 0.1)
     monkeypatch.setattr(main, "POLL_S", 0.05)
+    monkeypatch.setattr(main, "LOOKS", looks)
     watched = Watched(tmp_path)
     target = Webhook(watched.receiver.url, "plain", watched.lake.id, lambda: None, lambda notification: True)
     watcher = main.Watcher(watched.lake, [target])
