@@ -150,7 +150,7 @@ class Cycle:
 
 
 def test_survivors_of_a_full_collection_are_examined_again_when_their_number_has_doubled() -> None:
-    callbacks = list(gc.callbacks)
+    callbacks, thresholds = list(gc.callbacks), gc.get_threshold()
     try:
         garbage.freeze_survivors()
         cycle = Cycle()
@@ -168,4 +168,25 @@ def test_survivors_of_a_full_collection_are_examined_again_when_their_number_has
         assert gc.get_freeze_count() > len(more)
     finally:
         gc.callbacks[:] = callbacks
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
+
+
+def test_a_full_collection_examines_few_new_objects() -> None:
+    callbacks, thresholds = list(gc.callbacks), gc.get_threshold()
+    examined: list[int] = []
+
+    def began(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and info["generation"] == garbage.FULL:
+            examined.append(len(gc.get_objects()))
+
+    try:
+        garbage.freeze_survivors()
+        gc.callbacks.append(began)
+        kept = [[None] for _ in range(50_000)]
+        assert len(kept) > len(examined) > 1
+        assert max(examined) < 20_000
+    finally:
+        gc.callbacks[:] = callbacks
+        gc.set_threshold(*thresholds)
         gc.unfreeze()

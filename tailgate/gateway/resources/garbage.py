@@ -13,6 +13,9 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+# A young collection after 700 new objects, a middle one after 6 of them, a full one after 3 of those: they examine at most 4,200 and about
+# 13,000 objects, in 2 and 5 ms. With Python's (700, 10, 10), a full one examined 77,000 new objects of 1,000 streams of events in 31 ms.
+THRESHOLDS = (700, 5, 2)
 FULL = 2  # the generation whose collection examines all objects that are not frozen
 GROWTH = 2  # a larger process has more garbage in frozen cycles, and pauses longer when all objects are examined
 
@@ -38,5 +41,7 @@ class _Survivors:
 
 def freeze_survivors() -> None:
     """Collects garbage now, and from now on freezes what survives a full collection."""
+    gc.set_threshold(*THRESHOLDS)
     gc.callbacks.append(_Survivors().collected)
     gc.collect()
+    gc.collect()  # Python delays a full collection until the new objects are a quarter of those that survived the last one: now of few
