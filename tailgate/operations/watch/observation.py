@@ -94,7 +94,7 @@ class Observer:
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         lake.log.looks = False
-        self._announced: engines.Announcement | None = None  # of the engine, at the last observation
+        self._announced: engines.Announcement | None = None  # of the last known engine
         self._peers: list[peers.Peer] | None = None  # the gateways then, None if none has ever run
         self._held: dict[str, float] = {}
         self._held_at = -HELD_S
@@ -104,7 +104,7 @@ class Observer:
         lake = self._lake
         newest = lake.log.look()
         catalog = lake.catalog() if newest is not None else Catalog()
-        self._announced = engines.announced(lake)
+        engine = self._engine()
         if self._peers is not None or lake.store.names(peers.FOLDER):
             self._peers = peers.announced(lake)
         return Observation(
@@ -112,7 +112,7 @@ class Observer:
             now=time.time_ns() // 1_000_000,
             n=0 if newest is None else newest.n,
             entry_time=0 if newest is None else newest.time,
-            engine=_engine(self._announced),
+            engine=engine,
             gateways=self._gateways(step),
             sinks_ended=sinks_process.ended_unexpectedly(lake),
             readers=tuple(self._readers(catalog)),
@@ -131,6 +131,16 @@ class Observer:
             disk_free=self._disk_free(),
             memory_used=_memory_used(),
         )
+
+    def _engine(self) -> Engine:
+        """Returns the engine. Reads its announcement only if the last known engine does not answer."""
+        engine = _engine(self._announced)
+        if engine.state != "running":
+            announced = engines.announced(self._lake)
+            if announced != self._announced:
+                self._announced = announced
+                engine = _engine(announced)
+        return engine
 
     def _disk_free(self) -> float:
         disk = shutil.disk_usage(self._lake.local.location(""))
