@@ -183,8 +183,8 @@ def test_a_full_collection_examines_few_new_objects() -> None:
     try:
         garbage.freeze_survivors()
         gc.callbacks.append(began)
-        kept = [[None] for _ in range(50_000)]
-        assert len(kept) > len(examined) > 1
+        objects = [[None] for _ in range(50_000)]
+        assert len(objects) > len(examined) > 1
         assert max(examined) < 20_000
     finally:
         gc.callbacks[:] = callbacks

@@ -53,7 +53,7 @@ class Memory:
 class Check:
     """A default alert. `hold_s`: how long a condition must hold before the alert fires.
 
-    `of_lake`: whether it needs what the lake says, in addition to the machine and the answers of the engine and the gateways.
+    `of_lake`: whether it reads the lake, in addition to the machine and the answers of the engine and the gateways.
     """
 
     alert: str

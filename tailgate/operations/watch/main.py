@@ -133,8 +133,8 @@ class Watcher:
 
     def _own_alerts(self, at: Observation) -> list[Identity]:
         """Returns the conditions of the users' alerts that hold."""
-        found = self._alert_items.checked(at.catalog, self._objectives.violated(at.catalog))
-        return [condition.identity for checked in found for condition in checked.conditions or ()]
+        own = self._alert_items.checked(at.catalog, self._objectives.violated(at.catalog))
+        return [condition.identity for checked in own for condition in checked.conditions or ()]
 
     def _observe(self) -> Observation | None:
         """Observes once. A failure of the file system is logged, the same events are appended after it, and the result is None."""

@@ -142,5 +142,5 @@ def test_the_page_lists_the_alerts() -> None:
     ],
 )
 def test_answers_of_processes_that_differ(after: Observation, expected: bool) -> None:
-    """They make `tailgate watch` look at a bucket at once. What the lake says is not compared: it was not read."""
+    """`tailgate watch` looks at a bucket at once if they differ. The content of the lake is not compared."""
     assert (differ(WELL, after), differ(after, after)) == (expected, False)

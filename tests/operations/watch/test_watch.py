@@ -90,7 +90,7 @@ def system(tmp_path: Path) -> Iterator[System]:
 
 @pytest.mark.parametrize("looks", [main.LOOKS, 1_000_000])
 def test_an_alert_reaches_the_webhook_and_the_history(looks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if the lake is read rarely, as in a bucket: the engine is asked meanwhile."""
+    """An alert does so, too, if the lake is rarely read, as in a bucket: the watch asks the engine meanwhile."""
     monkeypatch.setattr(states, "QUIET_S", 0.1)
     monkeypatch.setattr(main, "POLL_S", 0.05)
     monkeypatch.setattr(main, "LOOKS", looks)
