@@ -67,6 +67,17 @@ def test_one_of_many_inserts_a_unique_value(world: World) -> None:
     assert len(successes) == 8 + 4 + 4
 
 
+def test_a_reference_to_a_deleted_key_of_another_type_is_refused(world: World) -> None:
+    for key, reference in (("int", "bigint"), ("numeric(8)", "numeric(10, 2)"), ("varchar(5)", "text")):
+        run(world, f"CREATE TABLE p (id {key} PRIMARY KEY)", f"CREATE TABLE c (p {reference} REFERENCES p)", "INSERT INTO p VALUES (1)")
+        with psycopg.connect(world.dsn) as one:
+            one.execute("INSERT INTO c VALUES (1)")
+            run(world, "DELETE FROM p")
+            with pytest.raises(errors.SerializationFailure):
+                one.commit()
+        run(world, "DROP TABLE c, p")
+
+
 def test_no_reference_dangles(world: World) -> None:
     """Sessions add and remove referenced and referencing rows, some in blocks with a deferred check."""
     run(

@@ -9,6 +9,7 @@ Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators" 
 from __future__ import annotations
 
 import struct
+from decimal import Decimal
 from hashlib import blake2b
 
 import numpy as np
@@ -72,6 +73,9 @@ def _bytes(value: object) -> bytes:
         return value
     if isinstance(value, float):
         return struct.pack("<d", normalized(value))
+    if isinstance(value, Decimal):  # a column and its foreign key may have different scales
+        digits = f"{value:f}"
+        return (digits.rstrip("0").rstrip(".") if "." in digits else digits).encode()
     return str(value).encode()
 
 
