@@ -74,6 +74,9 @@ CASES = [
     ("", b"1\tx\t1\n2\t\\377\t1\n"),
     ("", b"1\tx\t1\n2\t\xc3\t1\n"),  # the bytes shown include those that divide fields and lines
     ("", b"1\tx\t1\n2\xc3\n3\tz\t5\n"),
+    ("", b"1\tx\t1\n2\ty\t2\t\xff\n"),  # the invalid byte is reported, not the number of fields
+    ("", b"1\tx\t1\n2\ty\t2\t\\377\n"),
+    ("", b"1\tx\t1\n2\ty\t2\tz\n3\t\xff\t1\n"),
     (CSV, b"1,x,1\n2\xe2\n3,z,5\n"),
     ("", b"1\tx\t1\n\\.\n"),
     ("WITH (HEADER)", b"a\tb\tc\n1\tx\t1\n2\ty\n"),

@@ -155,8 +155,10 @@ def _table(lines: Lines, fields: Sequence[Field], names: list[str], sent: CopyIn
         if len(short) < len(fields):
             message = f'missing data for column "{fields[len(short)].name}"'
             lines.append([*short, *[None] * (len(fields) - len(short))])
-        error = BadCopyFileFormat(message, where=sent.row(wrong))
-        error.row = wrong
+        error = BadCopyFileFormat(message)
+        if len(short) > len(fields):  # PostgreSQL checks the bytes of a line before it counts its fields
+            error = _invalid(short, sent.data) or error
+        error.row, error.where = wrong, sent.row(wrong)
     columns: list[list[str | None]] = []
     for values in zip(*lines, strict=True) if lines else [()] * len(fields):
         texts: list[str | None] = []
@@ -170,6 +172,16 @@ def _table(lines: Lines, fields: Sequence[Field], names: list[str], sent: CopyIn
         columns.append(texts)
     arrays = [pa.chunked_array([pa.array(c, pa.string())]) for c in columns]
     return pa.Table.from_arrays(arrays, names=names), error
+
+
+def _invalid(line: list[bytes | None], data: bytes) -> TailgateError | None:
+    """Returns the error of a line with a field that is not UTF-8, or None."""
+    try:
+        for value in line:
+            utf8(value or b"")
+    except TailgateError as error:
+        return _encoding_error(data) or error
+    return None
 
 
 def _encoding_error(data: bytes) -> TailgateError | None:
