@@ -37,6 +37,8 @@ def test_its_view_goes_with_it(stock: psycopg.Connection, world: World) -> None:
     assert (error.value.diag.message_detail or "").splitlines()[0] == "sink shelf depends on table stock"
     with pytest.raises(psycopg.errors.DependentObjectsStillExist):
         stock.execute("DROP MATERIALIZED VIEW shelf_query")
+    with pytest.raises(psycopg.errors.DependentObjectsStillExist, match="cannot replace materialized view shelf_query because sink shelf"):
+        stock.execute("CREATE OR REPLACE MATERIALIZED VIEW shelf_query AS SELECT item, n * 3 AS n FROM stock")
     stock.execute("ALTER TABLE stock RENAME TO goods")
     ((_, created),) = stock.execute("SHOW CREATE SINK shelf").fetchall()
     assert "FROM goods AS stock WHERE" in created

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from tailgate.engine.ddl.view import check_running, create_view, errors_item
 from tailgate.engine.plan.views.replacements import readers, replacement
-from tailgate.lake.catalog import Catalog, Change, Companion, Function, Item, MaterializedView, View, ViewErrors, skips
+from tailgate.lake.catalog import Catalog, Change, Companion, Function, Item, MaterializedView, Sink, View, ViewErrors, skips
+from tailgate.lake.catalog.dropping import described
 from tailgate.lake.errors import (
     DependentObjectsStillExist,
     FeatureNotSupported,
@@ -40,6 +41,7 @@ def replace_view(statement: CreateView, text: str, catalog: Catalog, old: Item) 
     new = replace(new, owner=old.owner)
     if old.id in catalog.below(new):
         raise InvalidObjectDefinition(f'infinite recursion detected in rules for relation "{old.name}"')
+    _check_no_sink(old, catalog)
     above = readers([old.id], catalog)
     _check_replaceable([old, *above], catalog)
     if kind == "view":
@@ -70,6 +72,16 @@ def replacements(new: View | MaterializedView | Function, catalog: Catalog, old:
     changed = replace(new, id=old.id)
     _check_readers(catalog.apply(Change(put=(changed,))), above)
     return (changed,)
+
+
+def _check_no_sink(view: Item, catalog: Catalog) -> None:
+    """Raises 2BP01 for the view of a sink, whose query is that of the sink."""
+    sink = next((sink for sink in catalog.each(Sink) if sink.query_view == view.id), None)
+    if sink is not None:
+        raise DependentObjectsStillExist(
+            f"cannot replace {described(catalog, view)} because {described(catalog, sink)} requires it",
+            hint=f"Drop {described(catalog, sink)}, and create it with the other query.",
+        )
 
 
 def _materialized(above: tuple[Item, ...]) -> list[MaterializedView]:
