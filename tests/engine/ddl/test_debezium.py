@@ -7,8 +7,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from tailgate.lake.types import Type
+from tailgate.values.registry import read_column
 from testing.change_data import Source, message, messages, value, with_value
 from tests.engine.ddl.debezium import BAG, TABLE, json_source, mysql, postgres, row
 
@@ -270,6 +273,49 @@ def test_times_without_a_schema(session: Any, tmp_path: Path) -> None:
         assert (rows[2][3], dict(rows[2][4])) == (1_000_000, {"months": 14, "days": 3, "micros": 4_500_000})
     source.send([postgres("c", 3, {"id": 3, "u": 1}, connector="oracle"), postgres("c", 4, {"id": 4, "t": -1})])
     assert [r[:40] for r in source.reasons()] == ['column "t": a time of -1000 microseconds', 'column "u": the unit of its times is not']
+
+
+TEXTS = {
+    "inet": ("10.0.0.1/8", "x"),
+    "cidr": ("10.0.0.0/8", "10.0.0.1/8"),
+    "macaddr": ("08:00:2B:01:02:03", "08:00"),
+    "timetz": ("13:51:30.5Z", "25:00Z"),
+    "varbit": ("101", "AQ=="),
+    "int4range": ("[1,4]", "[4,1]"),
+    "numrange": ("[1.50,2)", "[1.50"),
+    "tstzrange": ('["2026-01-02 03:04:05.5+00",)', "[yesterday"),
+    "nummultirange": ("{[1.5,2)}", "{[1"),
+    "money": ("12.34", "many"),
+}  # a valid and an invalid text of each type
+
+
+def test_texts_of_postgresqls_types(session: Any, tmp_path: Path) -> None:
+    names = list(TEXTS)
+    columns = ", ".join(["id int", *(f"c{i} {name}" for i, name in enumerate(names)), "PRIMARY KEY (id) NOT ENFORCED"])
+    as_text = "WITH (decimal_handling_mode = 'string') FORMAT JSON ENVELOPE DEBEZIUM"
+    valid = {f"c{i}": TEXTS[name][0] for i, name in enumerate(names)}
+    source = json_source(session, tmp_path / "text", columns, as_text)
+    invalid = [postgres("c", 10 + i, {"id": 10 + i, f"c{i}": TEXTS[name][1]}) for i, name in enumerate(names)]
+    source.send([postgres("c", 1, {"id": 1, **valid}), postgres("c", 2, {"id": 2}), *invalid])
+    stored = [read_column(pa.chunked_array([[TEXTS[name][0]]], pa.string()), Type(name))[0].as_py() for name in names]
+    assert source.held() == {(1, *stored), (2, *(None for _ in names))}
+    assert len(source.reasons()) == len(names)
+    keyed = json_source(
+        session, tmp_path / "key", "a inet, n int, PRIMARY KEY (a) NOT ENFORCED", "KEY FORMAT JSON VALUE FORMAT JSON ENVELOPE DEBEZIUM"
+    )
+    keyed.send(
+        [
+            message({"op": op, "after": {"a": a, "n": n}, "source": {"lsn": n}}, {"a": a}, n)
+            for op, a, n in (("c", "10.0.0.1", 1), ("u", "10.0.0.1/32", 2))
+        ]
+    )
+    assert [row[1] for row in keyed.held()] == [2]
+
+
+def test_money_is_a_decimal(session: Any, tmp_path: Path) -> None:
+    source = json_source(session, tmp_path, "id int, m money, PRIMARY KEY (id) NOT ENFORCED")
+    source.send([postgres("c", i, {"id": i, "m": m}) for i, m in enumerate(("B8Y=", 19.9, {"scale": 1, "value": "AQ=="}))])
+    assert source.held() == {(0, 1990), (1, 1990), (2, 10)}
 
 
 def test_the_schema_determines_the_meaning_of_numbers(session: Any, tmp_path: Path) -> None:

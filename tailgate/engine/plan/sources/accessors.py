@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tailgate.engine.plan.sources.spark_sql import cast_of, name, text, uuid_of
-from tailgate.lake.types import JSON, JSONB, TEXT, UUID, Field
+from tailgate.lake.ranges import ALL_RANGES
+from tailgate.lake.types import JSON, JSONB, NUMERIC, TEXT, UUID, Field, Type
 
 # types for which the decoder of declared JSON columns returns the value that PostgreSQL's cast
 # would return
 NATIVE = frozenset(
     {"int2", "int4", "int8", "float4", "float8", "numeric", "text", "bool", "bytea", "date", "timestamp", "timestamptz", "uuid"}
 )
+# types that the decoder of Debezium's JSON returns as text
+CONNECT_TEXTS = frozenset({"inet", "cidr", "macaddr", "macaddr8", "timetz", "bit", "varbit", "char", *ALL_RANGES})
+CONNECT_MONEY = replace(NUMERIC, modifiers=(19, 2), declared=True)  # 64 bits of cents
+
+
+def connect_type(type: Type) -> Type:
+    """Returns the type as which the decoder of Debezium's JSON returns values of a column's type."""
+    return TEXT if type.name in CONNECT_TEXTS else CONNECT_MONEY if type.name == "money" else type
+
+
+def connect_value(value: str, type: Type) -> str:
+    """Returns Spark SQL of the stored form of a value of Debezium's JSON, from that which the decoder returns."""
+    decoded = connect_type(type)
+    return value if decoded == type else cast_of(value, decoded, type)
 
 
 @dataclass(frozen=True, slots=True)

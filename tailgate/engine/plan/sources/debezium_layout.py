@@ -8,7 +8,7 @@ from tailgate.engine.plan.circuit.decoders import FormatSpec, KafkaDecoder
 from tailgate.engine.plan.circuit.operators import CHANGE_EVENT
 from tailgate.engine.plan.circuit.steps import Filter, Project, Steps
 from tailgate.engine.plan.sources import avro, debezium
-from tailgate.engine.plan.sources.accessors import Struct
+from tailgate.engine.plan.sources.accessors import Struct, connect_value
 from tailgate.engine.plan.sources.column_expressions import ColumnExpression, Decoded, by_name
 from tailgate.engine.plan.sources.format_specs import connect_json_spec, format_spec
 from tailgate.engine.plan.sources.keys import message_key
@@ -75,7 +75,8 @@ def _debezium_key(source: Source, rows: list[ColumnExpression], has_before: bool
             )
         columns = [c for c in source.declared or () if c.field.name in names]
         spec = connect_json_spec(source, columns, envelope=False, before=False)
-        return [ColumnExpression(k.field, Struct(Decoded().key).field(k.field.name)) for k in by_name(rows, names)], spec
+        at = Struct(Decoded().key)
+        return [ColumnExpression(k.field, connect_value(at.field(k.field.name), k.field.type)) for k in by_name(rows, names)], spec
     if names:
         key = by_name(rows, names)
         if has_before:

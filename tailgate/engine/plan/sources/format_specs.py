@@ -10,7 +10,7 @@ from typing import Any
 from typing_extensions import assert_never
 
 from tailgate.engine.plan.circuit.decoders import FormatSpec
-from tailgate.engine.plan.sources.accessors import native
+from tailgate.engine.plan.sources.accessors import connect_type, native
 from tailgate.engine.plan.sources.spark_sql import name
 from tailgate.lake.catalog import Source
 from tailgate.lake.catalog.codec import encode_settings
@@ -115,9 +115,9 @@ def _connect_column(column: DeclaredColumn) -> dict[str, Any]:
     `precision` has the declared digits of a time or the scale of a numeric; it is absent if none
     was declared.
     """
-    field = column.field
-    out: dict[str, Any] = {"name": field.name, "type": field.type.name, "spark": field.type.spark, "array": field.type.is_array}
-    precision = field.type.modifiers[1] if field.type.name == "numeric" and field.type.modifiers else column.precision
+    type = connect_type(column.field.type)
+    out: dict[str, Any] = {"name": column.field.name, "type": type.name, "spark": type.spark, "array": type.is_array}
+    precision = type.modifiers[1] if type.name == "numeric" and type.modifiers else column.precision
     return out if precision is None else {**out, "precision": precision}
 
 

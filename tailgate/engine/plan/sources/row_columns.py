@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing_extensions import assert_never
 
 from tailgate.engine.plan.sources import avro, protobuf
-from tailgate.engine.plan.sources.accessors import Accessor, Document, Struct, native
+from tailgate.engine.plan.sources.accessors import Accessor, Document, Struct, connect_value, native
 from tailgate.engine.plan.sources.column_expressions import ColumnExpression, Decoded
 from tailgate.engine.plan.sources.format_specs import declared_columns
 from tailgate.engine.plan.sources.keys import SCALARS, key_columns, ksqldb_columns, record_columns
@@ -82,9 +82,8 @@ def row_columns(source: Source, at: Accessor, *path: str) -> list[ColumnExpressi
         raise InvalidObjectDefinition(
             "the columns of a JSON source with this envelope must be declared", hint="CREATE SOURCE name (column type, …) FROM KAFKA …"
         )
-    # in an envelope, the decoder returns the stored form
     if path:
-        return [ColumnExpression(f, at.field(*path, f.name)) for f in declared_columns(source)]
+        return [ColumnExpression(f, connect_value(at.field(*path, f.name), f.type)) for f in declared_columns(source)]
     return [ColumnExpression(f, at.column(f)) for f in declared_columns(source)]
 
 
