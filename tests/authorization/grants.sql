@@ -173,6 +173,12 @@ boss: REASSIGN OWNED BY low TO boss
 operator: REASSIGN OWNED BY low, helper TO boss
 boss: SELECT relname, rolname FROM pg_class JOIN pg_roles AS r ON relowner = r.oid WHERE relname IN ('one', 'two', 'g', 'w', 'q') ORDER BY 1
 boss: SELECT nspname, rolname, nspacl FROM pg_namespace JOIN pg_roles AS r ON nspowner = r.oid WHERE nspname = 'lo'
+operator: BEGIN
+operator: REASSIGN OWNED BY boss TO low
+operator: SELECT relname, rolname FROM pg_class JOIN pg_roles AS r ON relowner = r.oid WHERE relname IN ('one', 'two', 'g', 'w', 'q') ORDER BY 1
+operator: DROP OWNED BY low CASCADE
+operator: SELECT relname FROM pg_class WHERE relname IN ('one', 'two', 'g', 'w', 'q') ORDER BY 1
+operator: ROLLBACK
 operator: REASSIGN OWNED BY boss TO low
 operator: REVOKE low FROM boss
 boss: SELECT relname, relacl FROM pg_class WHERE relname IN ('one', 'two', 'g', 'w', 'q') ORDER BY 1
@@ -186,7 +192,9 @@ boss: DROP OWNED BY boss
 low: SELECT relacl FROM pg_class WHERE relname = 'g'
 operator: DROP OWNED BY boss
 low: SELECT relacl FROM pg_class WHERE relname = 'g'
+low: BEGIN
 low: DROP OWNED BY low CASCADE
+low: COMMIT
 helper: SELECT * FROM depending
 helper: DROP OWNED BY helper, nobody
 helper: SELECT relname FROM pg_class WHERE relname IN ('one', 'two', 'g', 'w', 'q') ORDER BY 1

@@ -19,7 +19,7 @@ from tailgate.engine.runtime.control.blocks.tags import tag_of
 from tailgate.engine.runtime.control.control import notice
 from tailgate.engine.runtime.control.new_items import Creation, NewItems, existing
 from tailgate.engine.runtime.ticks.engine import Engine
-from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView
+from tailgate.lake.catalog import Catalog, Change, DroppedWithOwner, Item, MaterializedView
 from tailgate.lake.catalog.roles import OPERATOR, Role
 from tailgate.lake.control import StatementRequest
 from tailgate.lake.errors import ActiveSqlTransaction, DuplicateTable, FeatureNotSupported, ObjectNotInPrerequisiteState
@@ -49,9 +49,11 @@ from tailgate.sql.statements import (
     Drop,
     DropFunction,
     DropKsqldbType,
+    DropOwned,
     DropSchema,
     Grant,
     InsertStream,
+    ReassignOwned,
     RenameValue,
     Statement,
     parse,
@@ -72,6 +74,7 @@ Defining = Creation | AlterKsqldbItem | TypeStatement | CreateIndex | CreateSequ
 IN_BLOCKS = (
     CreateView | CreateTable | CreateFunction | CreateIndex | CreateSequence | AlterSequence | AlterTable | Dropping | AlterItem
     | AlterSchema | CreateSchema | Comment | CommentOnFunction | Grant | CreateEnum | CreateComposite | AlterType | CreateDomain
+    | DropOwned | ReassignOwned
 )  # fmt: skip
 BLOCK_KINDS = ("table", "view", "materialized view", "index", "sequence", "type", "domain")  # of objects that a block may drop or alter
 
@@ -198,6 +201,8 @@ class Planning:
             raise ActiveSqlTransaction(f"{_name(statement)} cannot run inside a transaction block")
         planned = self.plan(statement, request.sql, catalog, request.settings.get("role"), in_block=True)
         check_in_block(planned.change)
+        if isinstance(statement, DropOwned | ReassignOwned):
+            _check_kinds(planned.change, catalog, _name(statement))
         changed = block.including(planned.change, committed)
         notices = list(planned.notices)
         return {"tag": planned.tag, "n": newest.n, "time": newest.time, "notices": notices, "block": changed.to_json()}
@@ -245,6 +250,13 @@ def domain_change(altered: DomainAlteration, catalog: Catalog) -> Planned:
     changed = printing(catalog.stored, catalog.stored.apply(altered.change))
     notices = tuple(notice(message, sqlstate) for message, sqlstate in altered.notices)
     return Planned("ALTER DOMAIN", altered.change, notices, changes_plans=True, changed_rows=changed)
+
+
+def _check_kinds(change: Change, catalog: Catalog, statement: str) -> None:
+    """Raises 25001 if a statement about all objects of a role concerns one that a block may not drop or alter."""
+    for item in (*change.put, *(catalog.items[id] for id in change.drop if id in catalog.items)):
+        if item.kind not in (*BLOCK_KINDS, "function") and not isinstance(item, DroppedWithOwner):
+            raise ActiveSqlTransaction(f"{statement} of a {item.kind} cannot run inside a transaction block")
 
 
 def check_in_block(change: Change) -> None:
