@@ -226,9 +226,10 @@ class DropExpression:
 
 @dataclass(frozen=True, slots=True)
 class AddConstraint:
-    """ADD constraint."""
+    """ADD constraint. `new_column`: the column of ADD COLUMN IF NOT EXISTS that declares it; it is only added with the column."""
 
     constraint: Constraint
+    new_column: str = ""
 
 
 @dataclass(frozen=True, slots=True)

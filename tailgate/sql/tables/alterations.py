@@ -147,6 +147,7 @@ class _Work:
     rewrites: bool = False
     notices: list[tuple[str, str]] = field(default_factory=list)
     validated: set[str] = field(default_factory=set)
+    existing: set[str] = field(default_factory=set)  # names of columns that ADD COLUMN IF NOT EXISTS has not added
 
     def put(self, item: Item) -> None:
         """Puts an item into the catalog, which may be the table itself."""
@@ -179,8 +180,9 @@ class _Work:
                 table, notices = without_expression(self.table, action)
                 self.put(table)
                 self.notices += notices
-            case AddConstraint(constraint=constraint):
-                self._add_constraint(constraint)
+            case AddConstraint(constraint=constraint, new_column=column):
+                if column not in self.existing:
+                    self._add_constraint(constraint)
             case DropConstraint():
                 self._drop_constraint(action)
             case ValidateConstraint(name=name):
@@ -211,6 +213,7 @@ class _Work:
             if not action.if_not_exists:
                 raise DuplicateColumn(message)
             self.notices.append((f"{message}, skipping", DuplicateColumn.sqlstate))
+            self.existing.add(column.name)
             return
         new = Field(column.name, column.type, column.nullable, domain=column.domain)
         own = (

@@ -77,9 +77,7 @@ def _actions(cursor: Parser, table: Name) -> list[TableAction]:
         cursor.accept_word("column")
         absent = if_not_exists(cursor)
         column, constraints = added_column(cursor, table)
-        if absent and constraints:
-            raise unsupported("IF NOT EXISTS of a column with constraints", at, "Add the constraints by ADD CONSTRAINT.")
-        return [AddColumn(column, absent), *map(AddConstraint, constraints)]
+        return [AddColumn(column, absent), *(AddConstraint(constraint, column.name if absent else "") for constraint in constraints)]
     if cursor.accept_word("alter"):
         return [_alter(cursor, at)]
     if cursor.accept_word("drop"):
