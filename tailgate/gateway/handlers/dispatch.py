@@ -35,7 +35,7 @@ from tailgate.gateway.execute import (
 )
 from tailgate.gateway.execute.blocks import cursors, transactions
 from tailgate.gateway.execute.ksqldb import printing, pull, push
-from tailgate.gateway.execute.tables import changes, copy_in, create_table_as, maintenance
+from tailgate.gateway.execute.tables import changes, copy_in, create_table_as, maintenance, temporary_changes
 from tailgate.gateway.execute.tables import writes as table_writes
 from tailgate.gateway.ksqldb import targets
 from tailgate.gateway.results.copying import CopyOut, Result, copy_options
@@ -197,7 +197,7 @@ async def _execute(session: Session, bound: Bound, statement: s.Execute, values:
 async def _bind_explain(session: Session, bound: Bound, statement: s.Explain, oids: Sequence[int]) -> Bound:
     bound, target, begin = explain.bind(session, bound, statement), statement.target, perf_counter()
     if isinstance(target, s.CreateTableAs):
-        target = target.query if isinstance(target.query, s.Execute) else s.Select(target.query)
+        target = s.Select(target.query) if isinstance(target.query, s.QueryText) else target.query
     if not isinstance(target, explain.EXPLAINED):
         return bound
     inner = await _bound(session, Bound(target, target, bound.text, bound.position, catalog=bound.catalog), oids)
@@ -268,7 +268,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Truncate: Executor(table_writes.begin, table_writes.bind),
     LongWrite: Executor(table_writes.begin, table_writes.bind),
     s.CopyFrom: Executor(copy_in.run, copy_in.bind),
-    s.AlterTable: Executor(changes.alter),
+    s.AlterTable: Executor(temporary_changes.alter),
     s.CreateTableAs: Executor(_create_table_as, create_table_as.bind),
     s.DeclareCursor: Executor(cursors.declare, _bind_inner),
     s.Fetch: Executor(cursors.fetch, cursors.bind),
@@ -303,7 +303,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Lock: Executor(maintenance.lock),
     **dict.fromkeys(catalog_changes.CHANGING, Executor(catalog_changes.run)),
     s.ControlQueries: Executor(push.control),
-    s.CreateIndex: Executor(changes.create_index),
+    s.CreateIndex: Executor(temporary_changes.create_index),
     s.AlterDomain: Executor(changes.alter_domain),
     s.CreateToken: Executor(tokens.create, tokens.bind),
 }

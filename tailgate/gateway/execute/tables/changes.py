@@ -153,8 +153,6 @@ ALTER_TABLE, CREATE_INDEX, ALTER_DOMAIN = "ALTER TABLE", "CREATE INDEX", "ALTER 
 
 async def alter(session: Session, bound: Bound, statement: s.AlterTable, values: Values[object]) -> str:
     """Alters the table and returns the command tag."""
-    if (table := session.catalog.find(statement.name)) is not None and session.naming.is_temporary(table):
-        raise e.FeatureNotSupported("ALTER TABLE of a temporary table is not supported", hint="Create another one with CREATE TABLE AS.")
     return await run(session, bound, statement, ALTER_TABLE, partial(_altered, session, bound.text, statement))
 
 
@@ -170,14 +168,14 @@ async def _altered(session: Session, text: str, statement: s.AlterTable) -> Tabl
             session.notice(message, "NOTICE", sqlstate)
         return ALTER_TABLE
     plan = altered_rows.plan(altered, session.catalog)
-    return await _with_rows(session, text, ALTER_TABLE, NEW_TABLE if altered.rewrites else table.id, altered.after, plan)
+    return await with_rows(session, text, ALTER_TABLE, NEW_TABLE if altered.rewrites else table.id, altered.after, plan)
 
 
 async def create_index(session: Session, bound: Bound, statement: s.CreateIndex, values: Values[object]) -> str:
     """Creates an index and returns the command tag. For a unique index of a table, the rows are checked."""
     check_alone(session, statement)
     relation = session.catalog.find(statement.relation)
-    if not statement.unique or not isinstance(relation, Table) or session.naming.is_temporary(relation):
+    if not statement.unique or not isinstance(relation, Table):
         return await catalog_changes.run(session, bound, statement, values)
     return await run(session, bound, statement, CREATE_INDEX, partial(_indexed, session, bound.text, statement))
 
@@ -190,7 +188,7 @@ async def _indexed(session: Session, text: str, statement: s.CreateIndex) -> Tab
         return CREATE_INDEX
     table = session.catalog.expect(Table, index.depends[0])
     plan = altered_rows.plan(Alteration(table, table, Change(put=(index,))), session.catalog)
-    return await _with_rows(session, text, CREATE_INDEX, table.id, table, plan)
+    return await with_rows(session, text, CREATE_INDEX, table.id, table, plan)
 
 
 async def alter_domain(session: Session, bound: Bound, statement: s.AlterDomain, values: Values[object]) -> str:
@@ -208,13 +206,11 @@ async def _altered_domain(session: Session, text: str, statement: s.AlterDomain)
     altered = alteration_of_domain(statement, session.catalog)
     tables = {table.id for table, _ in concerned_columns(altered, session.catalog)}
     for plan in altered_rows.domain_plans(altered, session.catalog):
-        await _with_rows(session, text, ALTER_DOMAIN, plan.table.id, plan.altered, plan)
+        await with_rows(session, text, ALTER_DOMAIN, plan.table.id, plan.altered, plan)
     return TableChange(text, NEW_TABLE, arrow_schema((), weight=True).empty_table(), tables, ALTER_DOMAIN)
 
 
-async def _with_rows(
-    session: Session, text: str, tag: str, target: int, table: Table, plan: altered_rows.AlteredRows | None
-) -> TableChange:
+async def with_rows(session: Session, text: str, tag: str, target: int, table: Table, plan: altered_rows.AlteredRows | None) -> TableChange:
     """Returns a change of a table with the changes of its rows, which satisfy its new constraints.
 
     `target`: the id of the table, or NEW_TABLE if its rows are written to a new relation. `table`: after the change.
@@ -223,7 +219,7 @@ async def _with_rows(
         return TableChange(text, target, arrow_schema(table.columns, weight=True).empty_table(), (table.id,), tag)
     style, catalog, calls = session.settings.style, session.catalog, sequences.evaluator(session)
     names = {"s": catalog.schema_of(plan.table).name, "t": table.name}
-    with session.transaction.reading(session.serving, (), implicit=False) as at:
+    with session.transaction.reading(session.serving, [table.id for table in plan.relations], implicit=False) as at:
         rows = await session.serving.queries.write(
             session.access.authorize(plan),
             list(plan.relations),

@@ -218,8 +218,6 @@ def _check_unused(session: Session, name: Name) -> None:
 
 def _create_index(session: Session, statement: s.CreateIndex) -> str:
     """Creates an index on a temporary table. Its rows are in memory, so only the catalog shows the index."""
-    if statement.unique:
-        raise e.FeatureNotSupported("a unique index on a temporary table is not supported", hint="Declare the columns UNIQUE.")
     id, catalog = session.naming.room()
     index, notices = indexes.create_index(statement, replace(catalog, next_id=id))
     for notice in notices:

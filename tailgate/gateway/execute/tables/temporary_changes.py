@@ -1,0 +1,86 @@
+"""ALTER TABLE and CREATE UNIQUE INDEX for a temporary table.
+
+The session changes the table's item, its rows and its indexes, which the engine does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tailgate.gateway.execute import catalog_changes, committing
+from tailgate.gateway.execute.tables import changes
+from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.portals import Bound
+from tailgate.gateway.writes import altered_rows
+from tailgate.lake.catalog import Change, Table
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.types import WEIGHT
+from tailgate.sql import statements as s
+from tailgate.sql.tables import indexes
+from tailgate.sql.tables.alterations import Alteration, alteration
+from tailgate.sql.tables.altered_table import table_to_alter
+
+
+async def alter(session: Session, bound: Bound, statement: s.AlterTable, values: Sequence[object]) -> str:
+    """Alters a table, which may be a temporary one, and returns the command tag."""
+    table = session.catalog.find(statement.name)
+    if table is None or not session.naming.is_temporary(table):
+        return await changes.alter(session, bound, statement, values)
+    await _begin(session, changes.ALTER_TABLE)
+    id, catalog = session.naming.room()
+    before = table_to_alter(statement, catalog)
+    assert before is not None
+    altered = alteration(before, statement, replace(catalog, next_id=id))
+    if altered.after.foreign_keys:
+        raise FeatureNotSupported("foreign keys of temporary tables are not supported", hint="Use CREATE TABLE.")
+    if altered.after.owner != before.owner:
+        raise FeatureNotSupported("OWNER TO of a temporary relation is not supported", hint="Use SET ROLE before it is created.")
+    for message, sqlstate in altered.notices:
+        session.notice(message, "NOTICE", sqlstate)
+    if altered.change == Change():
+        return changes.ALTER_TABLE
+    plan = altered_rows.plan(altered, catalog)
+    change = await changes.with_rows(session, bound.text, changes.ALTER_TABLE, before.id, altered.after, plan)
+    weights = change.rows.column(WEIGHT).to_numpy()
+    altered = altered.numbered(int(weights[weights > 0].sum()))
+    transaction = session.transaction
+    session.temporary.charge(transaction.writes.temporary, change.rows.nbytes)
+    session.naming.put(*altered.change.put)
+    session.naming.drop(altered.change.drop)
+    if altered.rewrites and before.id in session.temporary.on_commit:
+        session.temporary.on_commit[altered.after.id] = session.temporary.on_commit[before.id]
+    snapshot = transaction.snapshot(session.serving) if transaction.in_block else None
+    base = session.serving.progress.inbox if snapshot is None else snapshot.inbox
+    await changes.add_rows(session, altered.after, change.rows, (), base)
+    if not transaction.in_block:
+        session.keep_temporary(transaction.writes)
+    return changes.ALTER_TABLE
+
+
+async def create_index(session: Session, bound: Bound, statement: s.CreateIndex, values: Sequence[object]) -> str:
+    """Creates an index, which may be one of a temporary table, and returns the command tag. The rows of a unique index are checked."""
+    table = session.catalog.find(statement.relation)
+    if not statement.unique or not isinstance(table, Table) or not session.naming.is_temporary(table):
+        return await changes.create_index(session, bound, statement, values)
+    catalog_changes.check_alone(session, statement)
+    await _begin(session, changes.CREATE_INDEX)
+    id, catalog = session.naming.room()
+    index, notices = indexes.create_index(statement, replace(catalog, next_id=id))
+    for notice in notices:
+        session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint)
+    if index is not None:
+        plan = altered_rows.plan(Alteration(table, table, Change(put=(index,))), catalog)
+        await changes.with_rows(session, bound.text, changes.CREATE_INDEX, table.id, table, plan)
+        session.naming.put(index)
+    return changes.CREATE_INDEX
+
+
+async def _begin(session: Session, command: str) -> None:
+    """Evaluates collected INSERTs of a block; outside of one, commits the pending writes of an implicit transaction. Raises 25006."""
+    session.settings.check_writable(command)
+    if session.transaction.in_block:
+        await committing.settle(session)
+    else:
+        await committing.commit(session)
+        session.transaction.proceed()
