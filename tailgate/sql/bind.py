@@ -11,7 +11,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.errors import DuplicateColumn, IndeterminateDatatype, SyntaxError_
+from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, IndeterminateDatatype, SyntaxError_
 from tailgate.lake.types import TEXT, UNKNOWN, Field, Type
 from tailgate.sql.binder.queries.full_columns import with_full_columns
 from tailgate.sql.binder.queries.queries import Queries
@@ -84,6 +84,8 @@ def bind_write(
         case Update() | Delete():
             changed = binder.update(statement) if isinstance(statement, Update) else binder.delete(statement)
             assert changed.returning is not None
+            if changed.current is not None:
+                raise FeatureNotSupported("WHERE CURRENT OF in an endpoint is not supported", hint="A request has no cursors.")
             plan, columns, types, demands = changed.rows, changed.returning.columns, changed.parameters, changed.demands
     types = tuple(TEXT if type == UNKNOWN else type for type in types)
     return Query(plan, columns, types, tuple(binder.names.used), tuple(binder.names.places.items()), demands)

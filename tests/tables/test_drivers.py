@@ -1,11 +1,13 @@
-"""Tables through asyncpg and SQLAlchemy's object mapper, including its CREATE TABLE."""
+"""Tables through asyncpg, SQLAlchemy's object mapper, including its CREATE TABLE, and server-side cursors of psycopg."""
 
 from __future__ import annotations
 
 import asyncio
 from decimal import Decimal
 
+import psycopg
 import pytest
+from psycopg import errors
 
 from tests.tables.world import World
 
@@ -72,3 +74,45 @@ def test_sqlalchemy(world: World) -> None:
         ]
     assert sa.inspect(engine).get_pk_constraint("users")["constrained_columns"] == ["id"]
     engine.dispose()
+
+
+def test_rows_of_server_side_cursors_are_changed(world: World) -> None:
+    with psycopg.connect(world.dsn) as connection:
+        connection.execute("CREATE TABLE t (id int PRIMARY KEY, n int)")
+        connection.execute("INSERT INTO t SELECT i, i FROM generate_series(1, 250) AS g (i)")
+        connection.commit()
+        with connection.cursor("each row") as cursor:
+            cursor.itersize = 1
+            for (id,) in cursor.execute("SELECT id FROM t ORDER BY id FOR UPDATE"):
+                if id % 10:
+                    continue
+                connection.execute(
+                    'DELETE FROM t WHERE CURRENT OF "each row"' if id % 20 else 'UPDATE t SET n = -n WHERE CURRENT OF "each row"'
+                )
+        connection.commit()
+        assert connection.execute("SELECT count(*), count(*) FILTER (WHERE n < 0) FROM t").fetchone() == (237, 12)
+        with psycopg.connect(world.dsn, autocommit=True) as other:
+            connection.execute("DECLARE c CURSOR FOR SELECT * FROM t WHERE id = 1; FETCH 1 FROM c")
+            other.execute("UPDATE t SET n = 100 WHERE id = 1")
+            connection.execute("UPDATE t SET n = n + 1 WHERE CURRENT OF c")
+            with pytest.raises(errors.SerializationFailure):
+                connection.commit()
+
+
+def test_where_current_of_needs_the_primary_key(world: World) -> None:
+    with psycopg.connect(world.dsn) as connection:
+        connection.execute(
+            "CREATE TABLE t (id int PRIMARY KEY, n int); CREATE TABLE bag (n int); CREATE TABLE late (id int PRIMARY KEY DEFERRABLE)"
+        )
+        connection.execute("INSERT INTO t VALUES (1, 1)")
+        connection.commit()
+        for statement, message in (
+            ("UPDATE t SET n = 0 WHERE CURRENT OF c", "whose query does not return the primary key"),
+            ("WITH d AS (DELETE FROM t WHERE CURRENT OF c RETURNING *) SELECT * FROM d", "in a WITH whose parts write"),
+            ("DELETE FROM bag WHERE CURRENT OF c", "without a primary key"),
+            ("DELETE FROM late WHERE CURRENT OF c", "with a deferrable primary key"),
+        ):
+            connection.execute("DECLARE c CURSOR FOR SELECT n FROM t; FETCH 1 FROM c")
+            with pytest.raises(errors.FeatureNotSupported, match=message):
+                connection.execute(statement)
+            connection.rollback()

@@ -42,6 +42,7 @@ SCRIPTS = (
     "temporary",
     "merge",
     "modifying_with",
+    "current_of",
     "privileges",
     "array_parts",
     "multidimensional_arrays",
@@ -136,6 +137,15 @@ DIFFERENT: dict[str, str] = {
         "detail",
     ),
     "SELECT trim_array(ARRAY[[1, 2]], 2)": "message",
+    **dict.fromkeys(
+        (
+            "UPDATE j SET d['c']['d'] = '1' WHERE id = 4",
+            "UPDATE j SET d['c'] = '1' WHERE id = 6",
+            "UPDATE j SET d[0] = '1' WHERE id = 7",
+            "UPDATE j SET d['a'] = 'x' WHERE id = 4",
+        ),
+        "detail",
+    ),
     "INSERT INTO t (id, n[1]) VALUES (15, 1)": "position",
     "UPDATE t SET d[2] = 12345.1 WHERE id = 1": "detail",
     "CREATE VIEW v AS WITH a AS (DELETE FROM bag RETURNING a) SELECT * FROM a": "message position",

@@ -26,6 +26,7 @@ from tailgate.gateway.execute.monitoring import system_relations
 from tailgate.gateway.mirrors.snapshots import Snapshot
 from tailgate.gateway.serving.prepared import readable
 from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements import current_rows
 from tailgate.gateway.session.transactions import State
 from tailgate.gateway.writes.constraints.rules import immediate
 from tailgate.gateway.writes.constraints.shown_values import ShownValues
@@ -97,6 +98,8 @@ async def run(session: Session, write: WritePlan, values: Sequence[object], rows
     check_writable(session, write, command(write))
     authorized = session.access.authorize(write)
     transaction = session.transaction
+    if isinstance(write, ChangePlan) and write.current is not None:
+        rows = current_rows.key(session.portals, session.catalog, write.table, write.current)
     if transaction.state is State.IDLE:
         return await _grouped(session, authorized, values, rows) or await _alone(session, authorized, values, rows)
     plain = _plain(write, values) if rows is None and session.out.pipelined() else None

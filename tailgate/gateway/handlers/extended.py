@@ -168,7 +168,7 @@ def _bind(
     style = session.settings.style
     formats = _result_formats(session, message.result_formats, bound)
     portal = Portal(message.portal, bound, values, formats, value_bytes=sum(len(data) for data in parameters if data is not None))
-    portal.statement = message.statement
+    portal.statement, portal.level = message.statement, len(session.transaction.savepoints)
     if queries.is_poll(bound):
         portal.key = (statement.raw, style, session_catalog.scope, statement.oids, parameters, codes, formats)
     session.portals.drop("" if not message.portal else message.portal)

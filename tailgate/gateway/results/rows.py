@@ -54,6 +54,11 @@ class TableRows:
         return self._table.slice(first, number) if number > 0 else self._table.take(pa.array(np.arange(first, first + number, -1)))
 
     @property
+    def current(self) -> pa.Table | None:
+        """Returns the row at the cursor's position; None if it is not on a row."""
+        return self._table.slice(self.at - 1, 1) if 1 <= self.at <= self._table.num_rows else None
+
+    @property
     def nbytes(self) -> int:
         return int(self._table.nbytes)
 

@@ -226,6 +226,8 @@ def origins(relation: plan.Relation) -> list[tuple[int, int] | None]:
             return [below[e.index] if isinstance(e, plan.Column) else None for e in expressions]
         case plan.Filter(input=input) | plan.Sort(input=input) | plan.Limit(input=input):
             return origins(input)
+        case plan.Join(left=left, kind="semi" | "anti"):
+            return origins(left)
         case plan.Join(left=left, right=right, kind="inner" | "left" | "right" | "full" | "cross"):
             return [*origins(left), *origins(right)]
         case _:

@@ -36,7 +36,7 @@ from tailgate.lake.errors import CardinalityViolation
 from tailgate.lake.tables.weights import net, weighted
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
 from tailgate.sql.binder.writes.arbiters import checked_immediate
-from tailgate.sql.plan.writes import INCOMING
+from tailgate.sql.plan.writes import CURRENT, INCOMING
 from tailgate.values.codec.style import Style
 
 
@@ -63,10 +63,13 @@ class Evaluation(RowQueries):
         self.changed: dict[int, list[pa.Table]] = defaultdict(list)  # by table, the rows that these parts have changed or removed
 
     def run(self, write: WritePlan, rows: pa.Table | None = None) -> Effect:
-        """Evaluates any write; `rows` are those of a COPY."""
+        """Evaluates any write. `rows`: those of a COPY, or the key of the cursor's row for WHERE CURRENT OF."""
         match write:
             case InsertPlan():
                 return self.insert(write, rows)
+            case ChangePlan() if rows is not None:
+                with self.incoming(rows, CURRENT):
+                    return self.change(write)
             case ChangePlan():
                 return self.change(write)
             case MergePlan():
@@ -272,10 +275,7 @@ class Evaluation(RowQueries):
         return Effect(count, references.changes, joined(references.hashes), reads, returned, rules, postponed)
 
     def once(self, table: Item, matches: pa.Table) -> pa.Table:
-        """Returns each table row once if FROM joins it several times: the first match.
-
-        PostgreSQL takes an unspecified match.
-        """
+        """Returns each table row once if FROM joins it several times: the first match, in PostgreSQL an unspecified one."""
         columns = list(table.key) if table.key is not None else list(range(len(table.columns)))
         rows = matches.num_rows
         if rows < 2:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tailgate.gateway.serving.prepared import declared
-from tailgate.gateway.writes.plans import parameter_types
+from tailgate.gateway.writes.plans import WithPlan, parameter_types, with_plan
 from tailgate.gateway.writes.rows.query import Query, numbered
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.names import Name, quoted
@@ -18,20 +18,21 @@ from tailgate.lake.types import NUMERIC, TEXT, Field, Type
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query
 from tailgate.sql.binder.types.overloads import numeric_as
+from tailgate.sql.binder.writes.modifying_with import ModifyingWith
 from tailgate.sql.new_items import stored_type
 from tailgate.sql.numeric_types import WITH_GENERAL
 from tailgate.sql.plan import Column, Project, Relation
 from tailgate.sql.plan.writes import INCOMING
-from tailgate.sql.statements import CreateTableAs, QueryText
+from tailgate.sql.statements import CreateTableAs, QueryText, WithWrites
 from tailgate.sql.tables.definition import type_name
 
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
-    """A bound CREATE TABLE … AS. `columns`: those of the table. `rows`: the query, rendered for DuckDB."""
+    """A bound CREATE TABLE … AS. `columns`: those of the table. `rows`: the query, rendered for DuckDB, or the plan of one that writes."""
 
     columns: tuple[Field, ...]
-    rows: Query
+    rows: Query | WithPlan
     parameters: tuple[Type, ...]
     demands: tuple[Demand, ...]
 
@@ -41,7 +42,9 @@ class NewTable:
 
     @property
     def relations(self) -> tuple[int, ...]:
-        """Returns the relations that the query reads."""
+        """Returns the relations that the query reads; none for one that writes, whose effect has them."""
+        if isinstance(self.rows, WithPlan):
+            return ()
         return tuple(sorted({relation for relation in self.rows.scans if relation != INCOMING}))
 
     def definition(self, name: Name, options: str) -> str:
@@ -52,17 +55,29 @@ class NewTable:
 
 def bound(statement: CreateTableAs, oids: Sequence[int], catalog: Catalog) -> NewTable:
     """Binds the query and names the columns. Raises 42601, 42701, 42P16 and the errors of the query."""
+    types = declared(oids, catalog)
+    if isinstance(statement.query, WithWrites):
+        write = ModifyingWith(catalog, types).with_writes(statement.query)
+        assert isinstance(write.body, Relation)
+        columns = _columns(statement, write.body)
+        plan = with_plan(replace(write, body=_stored(write.body, columns)), compact=False)
+        return NewTable(columns, plan, plan.parameters, write.demands)
     assert isinstance(statement.query, QueryText)
-    query = bind_query(statement.query, catalog, declared(oids, catalog), numeric_rules=WITH_GENERAL)
-    if len(statement.columns) > len(query.columns):
+    query = bind_query(statement.query, catalog, types, numeric_rules=WITH_GENERAL)
+    columns = _columns(statement, query.plan)
+    rows = numbered(_stored(query.plan, columns), len(query.parameters), compact=False)
+    return NewTable(columns, rows, parameter_types(query.parameters), query.demands)
+
+
+def _columns(statement: CreateTableAs, rows: Relation) -> tuple[Field, ...]:
+    """Returns the columns of the table. Raises 42601, 42701, 42P16."""
+    if len(statement.columns) > len(rows.columns):
         raise SyntaxError_("too many column names were specified")
-    names = [*statement.columns, *(c.name for c in query.columns[len(statement.columns) :])]
+    names = [*statement.columns, *(c.name for c in rows.columns[len(statement.columns) :])]
     for i, name in enumerate(names):
         if name in names[:i]:
             raise DuplicateColumn(f'column "{name}" specified more than once')
-    columns = tuple(Field(name, _stored_type(name, c.type)) for name, c in zip(names, query.columns, strict=True))
-    rows = numbered(_stored(query.plan, columns), len(query.parameters), compact=False)
-    return NewTable(columns, rows, parameter_types(query.parameters), query.demands)
+    return tuple(Field(name, _stored_type(name, c.type)) for name, c in zip(names, rows.columns, strict=True))
 
 
 def _stored(rows: Relation, columns: tuple[Field, ...]) -> Relation:

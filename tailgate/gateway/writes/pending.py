@@ -81,7 +81,7 @@ class Pending:
         for id, changes in effect.changes.items():
             table = effect.rules[id].table
             earlier = self.changes.get(table.id)
-            if earlier is not None and earlier.changes.num_columns != changes.num_columns:  # the transaction has altered the table
+            if earlier is not None and not earlier.changes.schema.equals(changes.schema):  # the transaction has altered the table
                 earlier = UncommittedChanges(table, formed(earlier.changes, changes.schema), generation())
                 self.changes[table.id] = earlier
             if changes.num_rows == 0:

@@ -25,7 +25,18 @@ from tailgate.sql.binder.writes.modifying_with import ModifyingWith
 from tailgate.sql.binder.writes.writes import Writes
 from tailgate.sql.plan import Relation
 from tailgate.sql.plan.explain import Explained, explained_write
-from tailgate.sql.plan.writes import RETURNED, BoundWrite, ChangeRows, InsertRows, MergeRows, TableRules, TruncateTables, WithRows, is_item
+from tailgate.sql.plan.writes import (
+    RETURNED,
+    BoundWrite,
+    ChangeRows,
+    CurrentRow,
+    InsertRows,
+    MergeRows,
+    TableRules,
+    TruncateTables,
+    WithRows,
+    is_item,
+)
 from tailgate.sql.plan.writes import Checks as PlannedChecks
 
 Write: TypeAlias = s.Insert | s.Update | s.Delete | s.Merge | s.Truncate | s.WithWrites
@@ -129,6 +140,7 @@ class ChangePlan(_RowsPlan):
 
     updates: bool
     pinned: bool
+    current: CurrentRow | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +225,7 @@ def bound(
             rules = rendered(write.rules, compact=compact)
             return None, TruncatePlan(write.tables, write.parameters, write.demands, rules, write.cascaded, write.restarted)
         case WithRows():
-            plan_of_all = _with_plan(write, compact=compact)
+            plan_of_all = with_plan(write, compact=compact)
             body = plan_of_all.body
             return body.columns if isinstance(body, Query) else _returned(body), plan_of_all
 
@@ -291,7 +303,7 @@ def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
         )
     returning = None if write.returning is None else query_of(write.returning, compact=compact)
     checks, types = _checks(write.view_checks, compact=compact), parameter_types(write.parameters)
-    return ChangePlan(write.table, rows, returning, types, write.demands, rules, checks, write.updates, write.pinned)
+    return ChangePlan(write.table, rows, returning, types, write.demands, rules, checks, write.updates, write.pinned, write.current)
 
 
 def _merge_plan(write: MergeRows, *, compact: bool) -> MergePlan:
@@ -299,7 +311,7 @@ def _merge_plan(write: MergeRows, *, compact: bool) -> MergePlan:
     return MergePlan(write.table, rows, None, parameter_types(write.parameters), write.demands, rules, (), write.actions)
 
 
-def _with_plan(write: WithRows, *, compact: bool) -> WithPlan:
+def with_plan(write: WithRows, *, compact: bool) -> WithPlan:
     everything = (*(part for _, part in write.parts), write.body)
     rules: dict[int, TableRules] = {}  # the one that knows the foreign keys of other tables, if a statement needs these
     for rule in (rule for part in everything if isinstance(part, InsertRows | ChangeRows | MergeRows) for rule in part.rules):

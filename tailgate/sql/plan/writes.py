@@ -20,6 +20,7 @@ from tailgate.sql.plan import Project, Relation, Scan
 
 INCOMING = 0  # a relation id that is not the id of any item
 RETURNED = 1 << 40  # the relation id of the rows that the first statement in WITH returns; the ids of the others follow
+CURRENT = 1 << 41  # the relation id of the current row of a cursor
 PLACE = Field("place", INT8, False)
 Checks: TypeAlias = tuple[tuple[str, Relation], ...]  # (constraint, a plan over INCOMING: the places of rows that violate it)
 
@@ -85,6 +86,17 @@ class InsertRows:
 
 
 @dataclass(frozen=True, slots=True)
+class CurrentRow:
+    """The current row of a cursor, for WHERE CURRENT OF. `key`: the columns of the table by which its row is found.
+
+    The executor of a plan provides the values of these columns, and a place, as the relation CURRENT.
+    """
+
+    cursor: str
+    key: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeRows:
     """A bound UPDATE or DELETE.
 
@@ -92,6 +104,7 @@ class ChangeRows:
     only), then those of the other relations if RETURNING may read them. `pinned`: the WHERE clause fixes the key, so the
     statement reads at most one row of the table. `returning`: a plan over INCOMING, which has the new row as it is stored (the old
     row for DELETE) and the columns of the other relations; None without RETURNING. `view_checks`: as of `InsertRows`.
+    `current`: set for WHERE CURRENT OF.
     """
 
     table: Table
@@ -103,6 +116,7 @@ class ChangeRows:
     demands: tuple[Demand, ...] = ()
     rules: tuple[TableRules, ...] = ()
     view_checks: Checks = ()
+    current: CurrentRow | None = None
 
 
 @dataclass(frozen=True, slots=True)

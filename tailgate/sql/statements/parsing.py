@@ -126,7 +126,7 @@ def statement(cursor: Parser) -> Statement:
     """Parses the statement at the cursor."""
     token = cursor.token
     if cursor.at_word("with") and (written := writes.after_with(cursor)) is not None:
-        return written
+        return with_new_table(written)
     if at_query(cursor) or cursor.at("("):
         return with_new_table(select(cursor))
     if token.kind == "word" and token.value == "prepare":

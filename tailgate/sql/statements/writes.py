@@ -25,7 +25,7 @@ class CreateTableAs:
     """
 
     name: Name
-    query: QueryText | Execute
+    query: QueryText | WithWrites | Execute
     columns: tuple[str, ...] = ()
     if_not_exists: bool = False
     options: str = ""
@@ -54,11 +54,21 @@ InsertValue: TypeAlias = Expression | Default
 
 
 @dataclass(frozen=True, slots=True)
+class QueryColumn:
+    """The value of a column in (column, …) = (SELECT …): a column of the query, which has `count` columns."""
+
+    tree: exp.Subquery = field(compare=False, repr=False)
+    text: str
+    index: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Assignment:
     """An assignment `column = value` of SET. `path`: the subscripts and the names of fields of `column[…].field`."""
 
     column: str
-    value: InsertValue
+    value: InsertValue | QueryColumn
     path: tuple[Expression | str, ...] = ()
     position: int | None = field(default=None, compare=False)
 
@@ -125,6 +135,13 @@ class Insert:
 
 
 @dataclass(frozen=True, slots=True)
+class CurrentOf:
+    """CURRENT OF cursor, in WHERE of UPDATE and DELETE."""
+
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True)
 class Update:
     """UPDATE table SET … [FROM …] [WHERE …]. `sources`: the items of FROM."""
 
@@ -132,7 +149,7 @@ class Update:
     assignments: tuple[Assignment, ...]
     alias: str | None = None
     sources: tuple[exp.Expr, ...] = field(default=(), compare=False, repr=False)
-    where: Expression | None = None
+    where: Expression | CurrentOf | None = None
     returning: tuple[ReturningItem, ...] = ()
     ctes: exp.With | None = field(default=None, compare=False, repr=False)
 
@@ -144,7 +161,7 @@ class Delete:
     table: Name
     alias: str | None = None
     sources: tuple[exp.Expr, ...] = field(default=(), compare=False, repr=False)
-    where: Expression | None = None
+    where: Expression | CurrentOf | None = None
     returning: tuple[ReturningItem, ...] = ()
     ctes: exp.With | None = field(default=None, compare=False, repr=False)
 

@@ -25,7 +25,7 @@ def connect_type(type: Type) -> Type:
 
 
 def connect_value(value: str, type: Type) -> str:
-    """Returns Spark SQL of the stored form of a value of Debezium's JSON, from that which the decoder returns."""
+    """Returns Spark SQL of the stored form of a value of Debezium's JSON, from the value of the decoder."""
     decoded = connect_type(type)
     return value if decoded == type else cast_of(value, decoded, type)
 

@@ -34,7 +34,7 @@ async def declare(session: Session, bound: Bound, statement: s.DeclareCursor, va
     formats = (int(statement.binary),) * len(inner.columns or ())
     scroll = statement.scroll is not False and not follows
     portal = Portal(statement.name, inner, tuple(values), formats, None, is_cursor=True, at=session.serving.progress.time, scroll=scroll)
-    portal.hold = statement.hold
+    portal.hold, portal.level = statement.hold, len(session.transaction.savepoints)
     session.portals[statement.name] = portal
     if isinstance(inner.statement, s.FollowKsqldb):
         await _begun(session, portal)  # with `latest`, it begins now
@@ -68,8 +68,19 @@ def bind(session: Session, bound: Bound, statement: s.Fetch, oids: Sequence[int]
 
 
 async def fetch(session: Session, bound: Bound, statement: s.Fetch, values: Sequence[object]) -> Tagged | str:
-    """Executes FETCH or MOVE. Returns the rows, or the tag of MOVE. Raises 55000 to scroll back a cursor that cannot."""
+    """Executes FETCH or MOVE. Returns the rows, or the tag of MOVE. Raises 55000 to scroll back a cursor that cannot.
+
+    After an error the cursor cannot be used any more, as in PostgreSQL: ROLLBACK TO does not restore its position.
+    """
     portal = session.portals.find(statement.cursor, "cursor")
+    try:
+        return await _fetched(session, bound, statement, portal)
+    except BaseException:
+        session.portals.drop(statement.cursor)
+        raise
+
+
+async def _fetched(session: Session, bound: Bound, statement: s.Fetch, portal: Portal) -> Tagged | str:
     if not statement.move:
         check_result(bound, portal.bound)
     timeout = time_expressions.timeout(statement.timeout)

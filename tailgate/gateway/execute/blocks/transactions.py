@@ -74,6 +74,7 @@ async def savepoint(session: Session, bound: Bound, statement: s.Savepoint, valu
 def release(session: Session, bound: Bound, statement: s.Release, values: Sequence[object]) -> str:
     _block(session, "RELEASE SAVEPOINT")
     session.transaction.back_to(statement.name, keep=False)
+    session.portals.release(len(session.transaction.savepoints))
     return "RELEASE"
 
 
@@ -81,6 +82,7 @@ async def rollback_to(session: Session, bound: Bound, statement: s.RollbackTo, v
     _block(session, "ROLLBACK TO SAVEPOINT")
     saved = session.transaction.back_to(statement.name, keep=True)
     session.settings.back(saved.settings)
+    session.portals.back_to(len(session.transaction.savepoints))
     session.transaction.move(Move.RECOVER)
     await session.naming.back(saved)
     return "ROLLBACK"

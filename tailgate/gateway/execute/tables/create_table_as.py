@@ -9,6 +9,7 @@ from functools import partial
 import pyarrow as pa
 
 from tailgate.gateway.execute import committing, sequences
+from tailgate.gateway.execute.blocks import single
 from tailgate.gateway.execute.monitoring import system_relations
 from tailgate.gateway.execute.tables import changes
 from tailgate.gateway.execute.tables.changes import TableChange
@@ -20,6 +21,7 @@ from tailgate.gateway.writes import new_tables
 from tailgate.gateway.writes.constraints.shown_values import ShownValues
 from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.new_tables import NewTable
+from tailgate.gateway.writes.plans import WithPlan
 from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.lake import errors as e
 from tailgate.lake.catalog.names import Name
@@ -43,15 +45,24 @@ async def bind(session: Session, bound: Bound, statement: s.CreateTableAs, oids:
 
 async def of_prepared(session: Session, bound: Bound, statement: s.CreateTableAs, prepared: Bound) -> tuple[s.CreateTableAs, Bound]:
     """Returns the statement with the query of a prepared statement, and its plan. Raises 42809 if that is not a SELECT."""
-    if not isinstance(prepared.statement, s.Select) or prepared.statement.as_of is not None:
-        raise e.WrongObjectType("prepared statement is not a SELECT")
-    statement = replace(statement, query=prepared.statement.query)
+    match prepared.statement:
+        case s.Select(query=query, as_of=None):
+            statement = replace(statement, query=query)
+        case s.WithWrites(body=s.QueryText()) as writing:
+            statement = replace(statement, query=writing)
+        case _:
+            raise e.WrongObjectType("prepared statement is not a SELECT")
     bound = replace(bound, statement=statement, text=f"{bound.text} {prepared.text}")  # the text says which names are looked up
     return statement, await bind(session, bound, statement, tuple(type.oid for type in prepared.parameters))
 
 
 async def run(session: Session, bound: Bound, statement: s.CreateTableAs, values: Sequence[object]) -> str:
-    """Creates the table and returns the command tag."""
+    """Creates the table and returns the command tag. A query that writes is committed with the table."""
+    create = partial(_run, session, bound, statement, values)
+    return await (single.run(session, create) if isinstance(statement.query, s.WithWrites) else create())
+
+
+async def _run(session: Session, bound: Bound, statement: s.CreateTableAs, values: Sequence[object]) -> str:
     command = "SELECT INTO" if statement.select_into else TAG
     if temporary_tables.is_temporary(session, statement):
         session.settings.check_writable(command)
@@ -103,14 +114,18 @@ async def _evaluated(session: Session, bound: Bound, statement: s.CreateTableAs,
     authorized = session.access.authorize(table)
     if not statement.with_data:
         return table, arrow_schema(table.columns).empty_table()
-    style, names, calls = session.settings.style, session.catalog, sequences.evaluator(session)
+    if isinstance(table.rows, WithPlan):
+        written = (await committing.run(session, table.rows, values)).returned
+        assert written is not None
+        return table, fitted(written, table.columns)
+    query, style, names, calls = table.rows, session.settings.style, session.catalog, sequences.evaluator(session)
     system = await system_relations.changes(session, table.relations)
     with session.transaction.reading(session.serving, table.relations, system, implicit=False) as at:
         try:
             rows = await session.serving.queries.write(
                 authorized,
                 [readable(names[relation]) for relation in table.relations],
-                lambda cursor: fitted(Evaluation(cursor, values, style, ShownValues(names), calls).query(table.rows), table.columns),
+                lambda cursor: fitted(Evaluation(cursor, values, style, ShownValues(names), calls).query(query), table.columns),
                 at=at,
             )
         except e.UndefinedTable:

@@ -1,20 +1,20 @@
 """TRUNCATE … RESTART IDENTITY: the rows and the sequences of the tables change together.
 
 in a block:      the changes of the sequences are definitions of the block, and the rows are pending writes
-outside a block: the statement is a block, which is committed as one entry of the log, or again after a conflict
+outside a block: the statement is a block
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 from tailgate.gateway.execute import committing
-from tailgate.gateway.execute.blocks import commits
-from tailgate.gateway.execute.catalog_changes import caught_up
+from tailgate.gateway.execute.blocks import single
 from tailgate.gateway.session.session import Session
-from tailgate.gateway.session.transactions import Move, State
 from tailgate.gateway.writes.plans import TruncatePlan
 from tailgate.lake.catalog import Change, Sequence
 from tailgate.lake.catalog.schemas import is_temporary
-from tailgate.lake.errors import FeatureNotSupported, SerializationFailure
+from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.uncommitted import Uncommitted
 from tailgate.sql.sequence_definitions import restarted
 
@@ -23,34 +23,10 @@ async def truncate(session: Session, write: TruncatePlan) -> None:
     """Removes the rows, and restarts the sequences. Raises 0A000 for those of temporary tables."""
     if any(is_temporary(sequence.id) for sequence in write.restarted):
         raise FeatureNotSupported("RESTART IDENTITY of temporary tables is not supported", hint="Use setval, or create the table again.")
-    if session.transaction.in_block:
-        await _in_block(session, write)
-        return
-    await committing.commit(session)  # pending writes of an implicit transaction
-    transaction, was_implicit = session.transaction, session.transaction.state is State.IMPLICIT
-    for attempt in range(1, committing.EVALUATIONS_MAX + 1):
-        transaction.proceed()
-        await caught_up(session)
-        await session.serving.progress.wait_inbox(session.last_write)
-        session.settings.begin()
-        transaction.move(Move.BEGIN)
-        committed = False
-        try:
-            await _in_block(session, write)
-            await commits.commit(session)
-            committed = True
-            break
-        except SerializationFailure:
-            if attempt == committing.EVALUATIONS_MAX:
-                raise
-        finally:
-            transaction.move(Move.COMMIT if committed else Move.ROLLBACK)
-            session.end_block(undo=not committed)
-    if was_implicit:
-        session.imply()
+    await single.run(session, partial(_truncate, session, write))
 
 
-async def _in_block(session: Session, write: TruncatePlan) -> None:
+async def _truncate(session: Session, write: TruncatePlan) -> None:
     """Runs the statement. The owner of a table, who alone may truncate it, is also the owner of its sequences."""
     ids = {sequence.id for sequence in write.restarted}
     sequences = [sequence for sequence in session.naming.durable.each(Sequence) if sequence.id in ids]

@@ -111,7 +111,7 @@ class Portal:
     """A portal or cursor.
 
     `rows`: None until it is run. `done`: its command was run, or its rows were sent. `key`: of the cache of polls, None if its result
-    cannot be cached.
+    cannot be cached. `level`: the number of savepoints of its block at its creation.
     """
 
     name: str
@@ -128,6 +128,7 @@ class Portal:
     held: bool = False  # its block was committed: it remains until it is closed
     statement: str = ""  # the name of its prepared statement
     value_bytes: int = 0  # of the values in the Bind message
+    level: int = 0
     created_s: float = field(default_factory=time.time)  # since the epoch
 
     @property
@@ -194,3 +195,13 @@ class Portals(ChargedDict[Portal]):
         for name, portal in list(self.items()):
             if held or not portal.held:
                 self.drop(name)
+
+    def back_to(self, level: int) -> None:
+        """Closes the portals that were created at this or a higher level, as ROLLBACK TO and errors do."""
+        for name in [name for name, portal in self.items() if portal.level >= level and not portal.held]:
+            self.drop(name)
+
+    def release(self, level: int) -> None:
+        """Lowers the portals of released savepoints to the level of the remaining ones."""
+        for portal in self.values():
+            portal.level = min(portal.level, level)

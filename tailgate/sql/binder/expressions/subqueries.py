@@ -30,6 +30,14 @@ def bind_scalar(binder: ExpressionBinder, node: exp.Subquery) -> Scalar:
     return _value(closure, relation, 0, position(node))
 
 
+def bind_columns(binder: ExpressionBinder, node: exp.Subquery, count: int) -> list[Scalar]:
+    """Binds (SELECT a, b, …) as the values of this number of columns, which are NULL without a row. Raises 42601."""
+    closure, relation = _bound(binder, node.this)
+    if len(relation.columns) != count:
+        raise SyntaxError_("number of columns does not match number of values", position=position(node))
+    return [_value(closure, relation, i, position(node)) for i in range(count)]
+
+
 def bind_exists(binder: ExpressionBinder, node: exp.Exists) -> Scalar:
     """Binds EXISTS (SELECT …)."""
     closure, relation = _bound(binder, node.this)

@@ -43,7 +43,8 @@ def bind_subscript(binder: ExpressionBinder, node: exp.Bracket) -> Scalar:
     if value.type.name == "jsonb":
         if isinstance(index, exp.Slice):
             raise DatatypeMismatch("jsonb subscript does not support slices", position=at)
-        return binder.operate("#>", [value, _jsonb_path(binder, index)], at)
+        path = Call(catalogue.calls("ARRAY")[0], (jsonb_subscript(binder, index)[0],), TEXT.array())
+        return binder.operate("#>", [value, path], at)
     message = f"cannot subscript type {bare_type(value.type)} because it does not support subscripting"
     raise DatatypeMismatch(message, position=leftmost(node.this))
 
@@ -82,8 +83,8 @@ def _part(binder: ExpressionBinder, array: Scalar, indexes: list[exp.Expr], at: 
     return binder.call(function("[:]", (array.type, INT4, INT4), at), [array, *lows, *highs], at)
 
 
-def _jsonb_path(binder: ExpressionBinder, node: exp.Expr) -> Scalar:
-    """Binds a subscript of jsonb, an integer or text, as a path of one element. Raises 42804."""
+def jsonb_subscript(binder: ExpressionBinder, node: exp.Expr) -> tuple[Scalar, bool]:
+    """Binds a subscript of jsonb as text. Returns it, and whether it is an integer. Raises 42804."""
     index = binder.bind(node)
     if index.type != UNKNOWN:
         fitting = [cast for target in (INT4, TEXT) if (cast := coerce(index, target, binder.parameters)) is not None]
@@ -97,7 +98,7 @@ def _jsonb_path(binder: ExpressionBinder, node: exp.Expr) -> Scalar:
         (index,) = fitting
     key = coerce(index, TEXT, binder.parameters, "explicit")
     assert key is not None
-    return Call(catalogue.calls("ARRAY")[0], (key,), TEXT.array())
+    return key, index.type == INT4
 
 
 def whole_subscript(binder: ExpressionBinder, node: exp.Expr) -> Scalar:

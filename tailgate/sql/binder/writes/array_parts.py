@@ -1,7 +1,9 @@
-"""Assignments to elements and slices of array columns: UPDATE … SET a[1] = value, INSERT INTO t (a[1:2]).
+"""Assignments to elements and slices of array columns, and to parts of jsonb columns.
+
+    UPDATE … SET a[1] = value, INSERT INTO t (a[1:2]), UPDATE … SET j['key'][0] = value
 
 Source: PostgreSQL 15, src/backend/parser/parse_target.c (transformAssignmentSubscripts); src/backend/utils/adt/arrayfuncs.c
-(array_set_element, array_set_slice).
+(array_set_element, array_set_slice), jsonbsubs.c.
 """
 
 from __future__ import annotations
@@ -12,9 +14,10 @@ from functools import cache
 from sqlglot import exp
 
 from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported
-from tailgate.lake.types import INT4, Field, Type
+from tailgate.lake.types import INT4, JSONB, Field, Type
 from tailgate.sql.binder.expressions.expressions import Expressions
-from tailgate.sql.binder.expressions.syntax_calls import whole_subscript
+from tailgate.sql.binder.expressions.syntax_calls import jsonb_subscript, whole_subscript
+from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.types.coercion import bare_type, coerce
 from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.binder.writes.targets import assigned, without_modifiers
@@ -38,21 +41,20 @@ TOO_LARGE = duckdb_error("54000", f"array size exceeds the maximum allowed ({dim
 def with_element(
     column: Field, before: Scalar, path: Sequence[Expression], bind: Callable[[Type], Scalar], binder: Expressions, at: int | None
 ) -> Scalar:
-    """Returns the array `before` with a value in place of the element or slice with these subscripts.
+    """Returns the array or jsonb `before` with a value in place of the element or slice with these subscripts.
 
-    `bind`: binds the value, which will be cast to a type. Raises 42804, and 0A000 for jsonb and several subscripts.
+    `bind`: binds the value, which will be cast to a type. Raises 42804, and 0A000 for several subscripts.
     """
     type = column.type
-    if not type.is_array:
-        if type.name == "jsonb":
-            raise FeatureNotSupported("assigning to a part of a jsonb column is not supported", hint="Use jsonb_set.", position=at)
+    is_jsonb = type.name == "jsonb" and not type.is_array
+    if not type.is_array and not is_jsonb:
         raise DatatypeMismatch(f"cannot subscript type {bare_type(type)} because it does not support subscripting", position=at)
-    if len(path) > 1 and not type.multidimensional:
+    if len(path) > 1 and not type.multidimensional and not is_jsonb:
         raise FeatureNotSupported(MULTIDIMENSIONAL, hint=MULTIDIMENSIONAL_HINT, position=at)
     subscripts = [subscript.tree for subscript in path]
     subscript = subscripts[0]
     type = without_modifiers(type)
-    part = type if any(isinstance(s, exp.Slice) for s in subscripts) else type.element
+    part = type if is_jsonb or any(isinstance(s, exp.Slice) for s in subscripts) else type.element
     value = bind(part)
     new = coerce(value, part, binder.parameters, "assignment", at)
     if new is None:
@@ -62,6 +64,8 @@ def with_element(
             hint="You will need to rewrite or cast the expression.",
             position=at,
         )
+    if is_jsonb:
+        return assigned(column, _with_jsonb(before, subscripts, new, binder), binder.parameters, at)
     new = new if type.general else fixed(new, part)
     if type.multidimensional:
         return assigned(column, _with_dimensions(before, subscripts, new, binder), binder.parameters, at)
@@ -72,6 +76,26 @@ def with_element(
     else:
         whole = Call(ELEMENT, (before, whole_subscript(binder, subscript), new), type)
     return assigned(column, whole, binder.parameters, at)
+
+
+def _with_jsonb(before: Scalar, subscripts: list[exp.Expr], new: Scalar, binder: Expressions) -> Scalar:
+    """Returns a jsonb with a value at a path. Raises 42804."""
+    for subscript in subscripts:
+        if isinstance(subscript, exp.Slice):
+            bound = subscript.args.get("expression") or subscript.this
+            raise DatatypeMismatch("jsonb subscript does not support slices", position=None if bound is None else leftmost(bound))
+    steps = [jsonb_subscript(binder, subscript) for subscript in subscripts]
+    empty = Literal("[]" if steps[0][1] else "{}", JSONB)
+    return Call(_jsonb_element(len(steps)), (before, empty, new, *(step for step, _ in steps)), JSONB)
+
+
+@cache
+def _jsonb_element(count: int) -> Function:
+    """Returns the function that assigns to a part of a jsonb. Arguments: the jsonb, one in place of NULL, the new part, the path."""
+    path = ", ".join(f"{{{n}}}" for n in range(3, 3 + count))
+    old, new = (f"coalesce({{{n}}} || '', {other})" for n, other in ((0, "{1}"), (2, "'null'")))  # copies, as in `render.dialects`
+    duckdb = f"tg_jsonb_assigned({old}, [{path}], {new})"
+    return Function("[] =", ("jsonb", "jsonb", "jsonb", *("text",) * count), "jsonb", duckdb=duckdb, strict=False)
 
 
 def _with_dimensions(before: Scalar, subscripts: list[exp.Expr], new: Scalar, binder: Expressions) -> Scalar:

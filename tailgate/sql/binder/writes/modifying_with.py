@@ -10,6 +10,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 
+from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.authorization import Demand, merged
 from tailgate.sql.binder.context import Level
 from tailgate.sql.binder.relation_names import Names
@@ -21,7 +22,7 @@ from tailgate.sql.plan.null_folding import fold_nulls
 from tailgate.sql.plan.properties import is_volatile
 from tailgate.sql.plan.writes import PLACE, RETURNED, ChangeRows, InsertRows, MergeRows, WithRows
 from tailgate.sql.statements.values import QueryText
-from tailgate.sql.statements.writes import Delete, Insert, Merge, Update, WithWrites
+from tailgate.sql.statements.writes import CurrentOf, Delete, Insert, Merge, Update, WithWrites
 
 
 class ModifyingWith(Merges):
@@ -68,6 +69,9 @@ class ModifyingWith(Merges):
         return binder
 
     def _written(self, statement: Insert | Update | Delete | Merge) -> InsertRows | ChangeRows | MergeRows:
+        """Binds a statement. Raises 0A000 for WHERE CURRENT OF."""
+        if isinstance(statement, Update | Delete) and isinstance(statement.where, CurrentOf):
+            raise FeatureNotSupported("WHERE CURRENT OF in a WITH whose parts write is not supported", hint="Use several statements.")
         match statement:
             case Insert():
                 return self.insert(statement)

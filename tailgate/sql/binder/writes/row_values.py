@@ -17,6 +17,7 @@ from tailgate.lake.types import Field, Type
 from tailgate.sql.binder.context import Level
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.expressions.rows import bind_as
+from tailgate.sql.binder.expressions.subqueries import bind_columns
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.queries.queries import Queries
 from tailgate.sql.binder.relation_names import NO_WIDTHS, Names
@@ -26,9 +27,10 @@ from tailgate.sql.binder.writes.parts import with_part
 from tailgate.sql.binder.writes.targets import assigned, default_of, only_default
 from tailgate.sql.binder.writes.updatable_views import Target
 from tailgate.sql.plan import Column, Literal, Scalar
-from tailgate.sql.statements.writes import Assignment, ColumnName, Default, Expression, InsertValue
+from tailgate.sql.statements.writes import Assignment, ColumnName, Default, Expression, InsertValue, QueryColumn
 
 Row: TypeAlias = tuple[InsertValue, ...]
+Value: TypeAlias = InsertValue | QueryColumn
 
 
 class RowValues:
@@ -89,18 +91,18 @@ class RowValues:
         return values
 
     def _part(
-        self, table: items.Table, index: int, target: Assignment | ColumnName, value: InsertValue, before: Scalar, binder: Expressions
+        self, table: items.Table, index: int, target: Assignment | ColumnName, value: Value, before: Scalar, binder: Expressions
     ) -> Scalar:
         """Returns the value `before` with an assigned part."""
         if isinstance(value, Default):
             part = "a subfield" if isinstance(target.path[0], str) else "an array element"
             raise FeatureNotSupported(f"cannot set {part} to DEFAULT", position=target.position)
-        return with_part(table.columns[index], before, target, lambda type: bind_as(binder, value.tree, type), binder)
+        return with_part(table.columns[index], before, target, lambda type: _bound(value, type, binder), binder)
 
-    def _assigned(self, table: items.Table, index: int, value: InsertValue, binder: Expressions) -> Scalar:
+    def _assigned(self, table: items.Table, index: int, value: Value, binder: Expressions) -> Scalar:
         if isinstance(value, Default):
             return self._default(table, index)
-        return self._fitted(table, index, bind_as(binder, value.tree, table.columns[index].type), leftmost(value.tree))
+        return self._fitted(table, index, _bound(value, table.columns[index].type, binder), leftmost(_node(value)))
 
     def _fitted(self, table: items.Table, index: int, scalar: Scalar, place: int | None) -> Scalar:
         """Casts a scalar to the type of a column, as an assignment does. Raises 42804."""
@@ -120,18 +122,32 @@ class RowValues:
             if index in values and not (assignment.path and index in parts):
                 raise SyntaxError_(f'multiple assignments to same column "{name}"')
             only = table.identity.get(name) == "always" or name in table.generated
-            is_default, is_view = isinstance(assignment.value, Default), target.relation is not table
+            value = assignment.value
+            is_default, is_view = isinstance(value, Default), target.relation is not table
             if only and (is_view or not is_default):
                 raise only_default(table, name)
             if assignment.path:
                 parts.add(index)
                 before = values.get(index, Column(begin + index, table.columns[index].type))
-                values[index] = self._part(table, index, assignment, assignment.value, before, binder)
+                values[index] = self._part(table, index, assignment, value, before, binder)
             elif is_default and is_view:  # the columns of views have no defaults
                 values[index] = Literal(None, table.columns[index].type)
             else:
-                values[index] = self._assigned(table, index, assignment.value, binder)
+                values[index] = self._assigned(table, index, value, binder)
         return tuple(values.get(i, Column(begin + i, f.type)) for i, f in enumerate(table.columns))
+
+
+def _bound(value: Expression | QueryColumn, type: Type, binder: Expressions) -> Scalar:
+    """Binds an assigned value, which will be cast to a type."""
+    if isinstance(value, QueryColumn):
+        return bind_columns(binder, value.tree, value.count)[value.index]
+    return bind_as(binder, value.tree, type)
+
+
+def _node(value: Expression | QueryColumn) -> exp.Expr:
+    """Returns the expression of a value: for a column of a SELECT that names its columns, that of the column."""
+    shown = value.tree.this.expressions if isinstance(value, QueryColumn) and isinstance(value.tree.this, exp.Select) else ()
+    return shown[value.index] if isinstance(value, QueryColumn) and len(shown) == value.count else value.tree
 
 
 def place_of(value: InsertValue) -> int | None:

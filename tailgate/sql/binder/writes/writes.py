@@ -12,11 +12,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from tailgate.lake.catalog import items
-from tailgate.lake.constraints import Key, key_expressions, references_to
-from tailgate.lake.errors import (
-    SyntaxError_,
-    WrongObjectType,
-)
+from tailgate.lake.constraints import Key, key_expressions, primary_key, references_to
+from tailgate.lake.errors import FeatureNotSupported, SyntaxError_, WrongObjectType
 from tailgate.lake.types import BOOL, INT8, UNKNOWN, Field, Type
 from tailgate.sql.authorization import SELECT, SESSION, Demand, merged
 from tailgate.sql.binder.expressions.expressions import Expressions
@@ -49,12 +46,13 @@ from tailgate.sql.numeric_types import WITH_GENERAL, typed_by
 from tailgate.sql.plan import Case, Column, Filter, IsDistinct, Join, Literal, Not, Project, Relation, Scalar, Scan, nullable
 from tailgate.sql.plan.properties import constant_columns
 from tailgate.sql.plan.rewriting import conjunction, shifted
-from tailgate.sql.plan.writes import INCOMING, PLACE, ChangeRows, Checks, InsertRows, TruncateTables
+from tailgate.sql.plan.writes import CURRENT, INCOMING, PLACE, ChangeRows, Checks, CurrentRow, InsertRows, TruncateTables
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import (
     Assignment,
     ColumnName,
     CopyFrom,
+    CurrentOf,
     Delete,
     Insert,
     InsertValue,
@@ -248,8 +246,11 @@ class Writes(RowValues):
             source = Source(Join(stored, others.plan, "cross", None), scope)
         plan = source.plan
         binder = Expressions(source.scope, self.level, "UPDATE", aggregates=False)
-        pinned = False
-        if statement.where is not None:
+        pinned, current = False, None
+        if isinstance(statement.where, CurrentOf):
+            plan, current = self._current(target, plan, statement.where)
+            pinned = not statement.sources
+        elif statement.where is not None:
             condition = replace(binder, clause="WHERE").boolean(statement.where.tree, "WHERE")
             plan = Filter(plan, condition)
             pinned = not statement.sources and table.key is not None and set(table.key) <= constant_columns(condition)
@@ -270,7 +271,26 @@ class Writes(RowValues):
         written: Written = {"DELETE": None} if assignments is None else {"UPDATE": target.named(a.column for a in assignments)}
         demands = self._demands(target, written)
         rules, checks = rules_of(table, self.catalog), _view_checks(target) if updates else ()
-        return ChangeRows(table, decorrelate(rows), updates, pinned, returning, self._types(), demands, rules, checks)
+        return ChangeRows(table, decorrelate(rows), updates, pinned, returning, self._types(), demands, rules, checks, current)
+
+    def _current(self, target: Target, rows: Relation, where: CurrentOf) -> tuple[Relation, CurrentRow]:
+        """Returns those rows, which begin with the columns of the table, that have the key of the current row of a cursor.
+
+        Raises 0A000 for a view, and for a table without a primary key, whose rows have no identity.
+        """
+        table = target.table
+        if target.relation is not table:
+            raise FeatureNotSupported("WHERE CURRENT OF on a view is not implemented")
+        key = primary_key(table, self.catalog)
+        if key is None or key.deferrable:
+            what = "without a primary key" if key is None else "with a deferrable primary key"
+            raise FeatureNotSupported(f"WHERE CURRENT OF in a table {what} is not supported", hint="Name the row by a condition.")
+        current = Scan(CURRENT, (*(table.columns[k] for k in key.columns), PLACE), (len(key.columns),), where.cursor)
+        binder = Expressions(Scope(), empty_level(self.parameters))
+        types, width = [table.columns[k].type for k in key.columns], len(rows.columns)
+        pairs = [[Column(k, type), Column(width + i, type)] for i, (k, type) in enumerate(zip(key.columns, types, strict=True))]
+        equal = conjunction(tuple(binder.operate("=", [*pair], None) for pair in pairs))
+        return Join(rows, current, "semi", equal), CurrentRow(where.cursor, key.columns)
 
     # ---- RETURNING ---------------------------------------------------------------------------------------------------------
 

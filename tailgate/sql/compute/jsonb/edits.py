@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from tailgate.lake.errors import InvalidParameterValue, InvalidTextRepresentation, NullValueNotAllowed
+from tailgate.lake.errors import InvalidParameterValue, InvalidTextRepresentation, NullValueNotAllowed, ProgramLimitExceeded
 from tailgate.sql.compute.registry import udf
 from tailgate.values.codec.texts import BLANKS
+from tailgate.values.composites.dimensions import ASSIGNED_MAX
 from tailgate.values.numbers.integers import INTEGER_TEXT
 from tailgate.values.strings.jsonb import Json, dump, load, member_order
 
@@ -153,6 +154,56 @@ def jsonb_set(text: str, path: list[str | None], replacement: str, create: bool)
             container.insert(0 if index < 0 else len(container), load(replacement))
 
     return _edit(text, path, "cannot set path in scalar", changes_empty=create, change=replace)
+
+
+@udf("jsonb", "text[]", "jsonb", to="jsonb")
+def jsonb_assigned(text: str, path: list[str | None], replacement: str) -> str:
+    """Computes the assignment `text[path] = replacement`, which creates missing objects and arrays. NULLs fill a gap in an array.
+
+    Source: setPath and push_path with JB_PATH_FILL_GAPS.
+    """
+
+    def whole(step: str) -> bool:
+        return INTEGER_TEXT.fullmatch(step.lstrip(BLANKS)) is not None
+
+    def gap(count: int) -> list[Json]:
+        if count > ASSIGNED_MAX:
+            raise ProgramLimitExceeded(f"array size exceeds the maximum allowed ({ASSIGNED_MAX})")
+        return [None] * max(count, 0)
+
+    def created(level: int) -> Json:
+        if level == len(steps):
+            return load(replacement)
+        step, inner = steps[level], created(level + 1)
+        return [*gap(int(step)), inner] if whole(step) else {step: inner}
+
+    def assigned(value: Json, level: int) -> Json:
+        if level == len(steps):
+            return load(replacement)
+        step = steps[level]
+        if isinstance(value, dict):
+            value[step] = assigned(value[step], level + 1) if step in value else created(level + 1)
+        elif isinstance(value, list):
+            if not whole(step):
+                raise InvalidTextRepresentation(f'path element at position {level + 1} is not an integer: "{step}"')
+            index = int(step)
+            if -index > len(value):
+                raise InvalidParameterValue(f"path element at position {level + 1} is out of range: {index}")
+            index += len(value) * (index < 0)
+            if index < len(value):
+                value[index] = assigned(value[index], level + 1)
+            else:
+                value += [*gap(index - len(value)), created(level + 1)]
+        else:
+            raise InvalidParameterValue(
+                "cannot replace existing key", detail="The path assumes key is a composite object, but it is a scalar value."
+            )
+        return value
+
+    steps = [step for step in path if step is not None]
+    if len(steps) < len(path):
+        raise NullValueNotAllowed("jsonb subscript in assignment must not be null")
+    return dump(assigned(load(text), 0))
 
 
 @udf("jsonb", "text[]", "jsonb", "bool", to="jsonb")

@@ -9,7 +9,6 @@ from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.queries import Select
 from tailgate.sql.statements.session_statements import Execute
 from tailgate.sql.statements.values import AtLeast, Options, OptionValue, QueryText, SecretName, Time
@@ -181,8 +180,6 @@ def where(cursor: Parser) -> Expression | None:
     """Parses [WHERE condition]."""
     if not cursor.accept_word("where"):
         return None
-    if cursor.at_word("current", "of"):
-        raise unsupported("WHERE CURRENT OF", cursor.position)
     at = cursor.position
     return Expression(cursor.expression(), since(cursor, at))
 

@@ -65,7 +65,7 @@ def explain(cursor: Parser) -> Explain:
     elif (created := _new_table(cursor)) is not None:
         target = created
     elif (written := write(cursor)) is not None:
-        target = written
+        target = with_new_table(written)
     elif analyze or not is_text:
         target = select(cursor) if at_query(cursor) else _refused(cursor, "ANALYZE" if is_text else f"FORMAT {format.upper()}", start)
     elif cursor.at_word("create"):

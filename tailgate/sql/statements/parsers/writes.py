@@ -5,12 +5,13 @@ Source: PostgreSQL 15, "INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE"; gram.y
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 from sqlglot import exp
 
-from tailgate.lake.errors import InvalidColumnReference, SyntaxError_, TailgateError
+from tailgate.lake.errors import FeatureNotSupported, InvalidColumnReference, SyntaxError_, TailgateError
 from tailgate.sql.grammar import names, queries
 from tailgate.sql.grammar import tables as joins
 from tailgate.sql.grammar.parentheses import at_query
@@ -18,11 +19,11 @@ from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.primaries import subscript
 from tailgate.sql.statements.parsers.clauses import query, relation_name, since, where
 from tailgate.sql.statements.parsers.indexes import element
-from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import (
     Assignment,
     ColumnName,
+    CurrentOf,
     Default,
     Delete,
     Expression,
@@ -32,6 +33,7 @@ from tailgate.sql.statements.writes import (
     Merge,
     MergeClause,
     OnConflict,
+    QueryColumn,
     ReturningItem,
     Truncate,
     Update,
@@ -210,7 +212,7 @@ def update(cursor: Parser) -> Update:
     cursor.expect_word("set")
     assignments = _assignments(cursor)
     sources = _sources(cursor) if cursor.accept_word("from") else ()
-    return Update(this, assignments, alias, sources, where(cursor), _returning(cursor))
+    return Update(this, assignments, alias, sources, _which(cursor), _returning(cursor))
 
 
 def _assignments(cursor: Parser) -> tuple[Assignment, ...]:
@@ -223,11 +225,13 @@ def _assignments(cursor: Parser) -> tuple[Assignment, ...]:
             cursor.expect("=")
             cursor.accept_word("row")
             values_at = cursor.position
+            values: Sequence[InsertValue | QueryColumn]
             if at_query(cursor):
-                raise unsupported("assigning the columns of a query", values_at, "Use UPDATE … FROM.")
-            cursor.expect("(")
-            values = cursor.listed(_value_or_default)
-            cursor.expect(")")
+                values = _columns_of_query(cursor, len(columns))
+            else:
+                cursor.expect("(")
+                values = cursor.listed(_value_or_default)
+                cursor.expect(")")
             if len(values) != len(columns):
                 raise _syntax("number of columns does not match number of values", values_at)
             assignments += [Assignment(c.name, v, c.path, c.position) for c, v in zip(columns, values, strict=True)]
@@ -238,6 +242,16 @@ def _assignments(cursor: Parser) -> tuple[Assignment, ...]:
             assignments.append(Assignment(column, _value_or_default(cursor), path, at))
         if not cursor.accept(","):
             return tuple(assignments)
+
+
+def _columns_of_query(cursor: Parser, count: int) -> list[QueryColumn]:
+    """Parses (SELECT …), whose columns are assigned to this number of columns."""
+    at = cursor.position
+    tree = cursor.expression()
+    if not isinstance(tree, exp.Subquery):
+        raise FeatureNotSupported("source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression", position=at)
+    text = since(cursor, at)
+    return [QueryColumn(tree, text, i, count) for i in range(count)]
 
 
 def _sources(cursor: Parser) -> tuple[exp.Expr, ...]:
@@ -262,7 +276,15 @@ def delete(cursor: Parser) -> Delete:
     this = relation_name(cursor)
     alias = _alias(cursor, "using", "where", "returning")
     sources = _sources(cursor) if cursor.accept_word("using") else ()
-    return Delete(this, alias, sources, where(cursor), _returning(cursor))
+    return Delete(this, alias, sources, _which(cursor), _returning(cursor))
+
+
+def _which(cursor: Parser) -> Expression | CurrentOf | None:
+    """Parses [WHERE {condition | CURRENT OF cursor}]."""
+    if cursor.at_word("where", "current", "of"):
+        cursor.expect_word("where", "current", "of")
+        return CurrentOf(names.name(cursor).name)
+    return where(cursor)
 
 
 def merge(cursor: Parser) -> Merge:

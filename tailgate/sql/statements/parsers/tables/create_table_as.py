@@ -5,6 +5,9 @@ Source: PostgreSQL 15, "CREATE TABLE AS", "SELECT INTO"; gram.y, CreateAsStmt, i
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TypeVar
+
 from sqlglot import exp
 
 from tailgate.lake.catalog.names import Name
@@ -13,10 +16,12 @@ from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.clauses import column_names, execute, query, since, with_options
 from tailgate.sql.statements.parsers.unsupported import unsupported
+from tailgate.sql.statements.parsers.writes import after_with
 from tailgate.sql.statements.queries import Select
 from tailgate.sql.statements.values import QueryText
-from tailgate.sql.statements.writes import CreateTableAs, OnCommit
+from tailgate.sql.statements.writes import CreateTableAs, Delete, Insert, Merge, OnCommit, Update, WithWrites
 
+Result = TypeVar("Result", bound=Select | Insert | Update | Delete | Merge | WithWrites)
 NAMES = ("word", "quoted")  # kinds of tokens
 
 
@@ -53,7 +58,7 @@ def create_table_as(cursor: Parser, name: Name, absent: bool, *, temporary: bool
     if cursor.at_word("tablespace"):
         raise unsupported("TABLESPACE", cursor.position)
     cursor.expect_word("as")
-    text = execute(cursor) if cursor.at_word("execute") else query(cursor)
+    text = execute(cursor) if cursor.at_word("execute") else _query(cursor)
     with_data = True
     if cursor.accept_word("with"):
         with_data = not cursor.accept_word("no")
@@ -61,20 +66,34 @@ def create_table_as(cursor: Parser, name: Name, absent: bool, *, temporary: bool
     return CreateTableAs(name, text, columns, absent, options, with_data, temporary, end_of_transaction)
 
 
-def with_new_table(statement: Select) -> Select | CreateTableAs:
-    """Returns the statement that creates the table of SELECT … INTO, or a SELECT without INTO as it is."""
-    first = statement.query.tree
+def _query(cursor: Parser) -> QueryText | WithWrites:
+    """Parses a query, which may have statements that write in WITH."""
+    start = cursor.index
+    written = after_with(cursor) if cursor.at_word("with") else None
+    if isinstance(written, WithWrites) and isinstance(written.body, QueryText):
+        return written
+    cursor.index = start
+    return query(cursor)
+
+
+def with_new_table(statement: Result) -> Result | CreateTableAs:
+    """Returns the statement that creates the table of SELECT … INTO, or a statement without INTO as it is."""
+    whole = statement.query if isinstance(statement, Select) else statement.body if isinstance(statement, WithWrites) else None
+    if not isinstance(whole, QueryText):
+        return statement
+    first = whole.tree
     while isinstance(first, (exp.SetOperation, exp.Subquery)):
         first = first.this
     into = first.args.get("into")
     if into is None:
         return statement
-    if statement.as_of is not None:
+    if isinstance(statement, Select) and statement.as_of is not None:
         raise unsupported("SELECT INTO … AS OF", position(into) or 0)
     first.set("into", None)
-    text, offset = statement.query.text, statement.query.offset
+    text, offset = whole.text, whole.offset
     begin, end = (position(into) or 0) - offset, into.meta["end"] - offset
     table = into.this
     name = Name(table.name, table.text("db") or None, position(table))
-    query_text = QueryText(text[:begin] + " " * (end - begin) + text[end:], offset, statement.query.tree)
-    return CreateTableAs(name, query_text, temporary=bool(into.args.get("temporary")), select_into=True)
+    query_text = QueryText(text[:begin] + " " * (end - begin) + text[end:], offset, whole.tree)
+    rows = replace(statement, body=query_text) if isinstance(statement, WithWrites) else query_text
+    return CreateTableAs(name, rows, temporary=bool(into.args.get("temporary")), select_into=True)
