@@ -139,15 +139,23 @@ def _literals(condition: e.Expression | None) -> list[e.Constant]:
 
 
 def _equality(condition: e.Expression | None) -> tuple[str, tuple[e.Expression, ...]] | None:
-    """Returns the column and the values of a condition that a column equals a literal or is in a list; None for other conditions."""
+    """Returns the column and the values of a condition that a column equals a value or is in a list; None for other conditions."""
     match condition:
-        case e.Operation("=", (e.ColumnReference(column), e.Constant() as value)):
+        case e.Operation("=", (e.ColumnReference(column), value)) if _has_no_columns(value):
             return column, (value,)
-        case e.Operation("=", (e.Constant() as value, e.ColumnReference(column))):
+        case e.Operation("=", (value, e.ColumnReference(column))) if _has_no_columns(value):
             return column, (value,)
-        case e.InList(e.ColumnReference(column), items, negated=False):
+        case e.InList(e.ColumnReference(column), items, negated=False) if _has_no_columns(items):
             return column, items
     return None
+
+
+def _has_no_columns(part: Any) -> bool:
+    if isinstance(part, tuple):
+        return all(map(_has_no_columns, part))
+    if isinstance(part, e.ColumnReference):
+        return False
+    return not is_dataclass(part) or all(_has_no_columns(getattr(part, field.name)) for field in fields(part))
 
 
 def with_times(node: Any) -> Any:

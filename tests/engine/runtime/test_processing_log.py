@@ -14,8 +14,9 @@ from tailgate.embedded.kafka import Kafka
 from tailgate.engine.runtime.maintenance import processing_log
 from tailgate.engine.runtime.maintenance.processing_log import STREAM, TOPIC, ProcessingLog
 from tailgate.engine.runtime.ticks.engine import Engine
-from tailgate.lake.catalog import MaterializedView
+from tailgate.lake.catalog import Catalog, MaterializedView, Sink
 from tailgate.lake.errors import TailgateError
+from tailgate.lake.readers import holds
 from testing.engine_process import until
 from tests.engine.runtime.ksqldb_world import World, rows
 from tests.sinks.feed import records
@@ -66,7 +67,8 @@ def test_the_processing_log(world: World) -> None:
         (f"processing.{ids['numbers']}", "recordProcessingError", invalid): 1,
         (f"processing.{ids['sums']}", "recordProcessingError", "division by zero"): 2,
     }
-    decoding = {(f"processing.{ids[name]}.KsqlTopic.Source.deserializer", "deserializationError value") for name in ("quotients", "sums")}
+    decoders = {f"processing.{ids[name]}.KsqlTopic.Source.deserializer" for name in ("quotients", "sums")}
+    decoding = {(logger, "deserializationError value") for logger in decoders}
     until(lambda: logged(world).total() == 7)
     counts = logged(world)
     assert {place: n for place, n in counts.items() if place[1] == "recordProcessingError"} == expected
@@ -78,11 +80,27 @@ def test_the_processing_log(world: World) -> None:
     assert logged(world).total() == 7
 
 
+def test_errors_of_sinks_are_logged_once(world: World) -> None:
+    """The process of the sinks, which this test stands for, records them."""
+    world.stream("written")
+    world.engine.execute("CREATE STREAM refused AS SELECT * FROM written EMIT CHANGES")
+    sink = next(sink for sink in world.lake.catalog().each(Sink) if world.view("refused").id in sink.depends)
+    place = f"processing.{world.query('refused')}", "productionError"
+
+    def errors() -> dict[str, int]:
+        return {text: n for (*of, text), n in logged(world).items() if tuple(of) == place}
+
+    for n, error in enumerate(("message too large", "message too large", "", "unavailable")):
+        recorded = {**(holds.read(world.lake, holds.sink(sink.id)) or {}), "error": error}
+        holds.write(world.lake, holds.sink(sink.id), recorded)
+        until(lambda n=n: errors() == {"message too large": 1} | ({"unavailable": 1} if n == 3 else {}))
+
+
 class Ending:
-    """The part of an engine that its threads wait for."""
+    """The part of an engine that its threads wait for, with an empty catalog."""
 
     def __init__(self) -> None:
-        self.ended = Event()
+        self.ended, self.catalog = Event(), Catalog()
 
     @property
     def stopping(self) -> bool:

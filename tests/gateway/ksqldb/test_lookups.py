@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from tailgate.gateway.answers.lookups import LOOKUPS_BEFORE
+from tailgate.gateway.ksqldb.pull import SCAN_SETTING
 from tailgate.gateway.session.statements import parsing
 from tailgate.sql.ksqldb.functions.volatile import DAY_MS
 from testing.engine_process import until
@@ -112,6 +113,26 @@ def test_arrays_of_postgresql_are_arrays(api: Api, world: KsqldbWorld) -> None:
     assert header["columnTypes"][:3] == ["INTEGER", "ARRAY<INTEGER>", "ARRAY<STRING>"]
     first = [1, [1, None], ['a,"b', None, "NULL"], ["NaN", 1.5], ["AP8="], ["2020-02-23T10:20:30.500"]]
     assert sorted(rows, key=lambda row: row[0]) == [first, [2, [], ["x"], None, None, None]]
+
+
+def test_keys_may_be_arrays_and_structures(api: Api, world: KsqldbWorld) -> None:
+    """Also without scans: a constructor of literals is the value of a key."""
+    api.ksql(
+        "CREATE STREAM nested (st STRUCT<b INT, a VARCHAR>, l ARRAY<INT>) WITH (kafka_topic = 'n', format = 'json', partitions = 1);"
+        "CREATE TABLE by_structure AS SELECT st, COUNT(*) AS n FROM nested GROUP BY st;"
+        "CREATE TABLE by_array AS SELECT l, COUNT(*) AS n FROM nested GROUP BY l;"
+    )
+    world.append("by_structure", [('{"A": "x", "B": 1}', 3), ('{"A": null, "B": 1}', 4)])
+    world.append("by_array", [("[1, 2]", 5), ("[2, 1]", 6), ("[]", 7)])
+    for relation, condition, n in (
+        ("by_structure", "st = STRUCT(b := 1, a := 'x')", 3),
+        ("by_structure", "STRUCT(b := 1, a := CAST(NULL AS VARCHAR)) = st", 4),
+        ("by_array", "l = ARRAY[1, 2]", 5),
+        ("by_array", "l IN (ARRAY[2, 1], ARRAY[3])", 6),
+    ):
+        for _ in range(LOOKUPS_BEFORE + 2):
+            lines = api.lines(f"SELECT n FROM {relation} WHERE {condition};", properties={SCAN_SETTING: "false"})
+            assert lines[1:] == [[n]], condition
 
 
 def test_structures_have_the_order_of_their_declaration(api: Api, world: KsqldbWorld) -> None:

@@ -1,6 +1,7 @@
-"""The processing log of ksqlDB: a topic with the records that could not be decoded, and the expressions that failed.
+"""The processing log of ksqlDB: a topic with the records that could not be decoded or written, and the expressions that failed.
 
     tick ──committed──► failures ──queue──► a message for each query and row ──► topic ◄── stream KSQL_PROCESSING_LOG
+    sink ──status──► its error ──► a message for each new error of a query's sink ────┘
 
 As in ksqlDB, messages are written after the fact and without a transaction: failures that wait while the engine ends,
 or while the broker does not answer, are lost. Dead letters are not (`engine.runtime.backfill.letters`).
@@ -14,8 +15,9 @@ import json
 import logging
 import queue
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +28,9 @@ from tailgate.engine.plan.views.nodes import owner
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.engine.runtime.ticks.tick_result import KEY, RELATION, VALUE, Failure
 from tailgate.lake import clients
-from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, Source, ksqldb_of
+from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, Sink, Source, ksqldb_of
 from tailgate.lake.errors import TailgateError
+from tailgate.lake.readers import holds
 
 log = logging.getLogger("tailgate.engine")
 
@@ -42,14 +45,14 @@ CREATE = f"""CREATE STREAM IF NOT EXISTS {STREAM} (logger VARCHAR, level VARCHAR
   serializationError STRUCT<target VARCHAR, errorMessage VARCHAR, record VARCHAR, cause ARRAY<VARCHAR>, `TOPIC` VARCHAR>,
   kafkaStreamsThreadError STRUCT<errorMessage VARCHAR, threadName VARCHAR, cause ARRAY<VARCHAR>>>)
   WITH (kafka_topic = '{TOPIC}', partitions = 1, value_format = 'json')"""
-DESERIALIZATION, PROCESSING = 0, 1  # values of the field TYPE
+DESERIALIZATION, PROCESSING, PRODUCTION = 0, 1, 2  # values of the field TYPE
 KINDS = ("deserializationError", "recordProcessingError", "productionError", "serializationError", "kafkaStreamsThreadError")
 
 TICKS_MAX = 1000  # ticks whose failures wait
 MESSAGES_MAX = 1000  # of one tick
 BUFFERED_MAX = 10_000  # messages that the broker has not acknowledged
 ACKNOWLEDGED_MS = 10_000  # the age at which such a message is dropped
-LOOK_S = 1.0  # between two checks whether the engine stops
+LOOK_S = 1.0  # between two checks whether the engine stops, or sinks have failed
 RETRY_S = 5.0  # between two attempts to create the stream
 
 
@@ -70,6 +73,7 @@ class ProcessingLog(threading.Thread):
         super().__init__(name="processing-log", daemon=True)
         self._engine, self._create = engine, create
         self._waiting: queue.Queue[Logged] = queue.Queue(TICKS_MAX)
+        self._errors: dict[str, str] = {}  # of sinks, by query
         self._producer = Producer(
             {
                 "bootstrap.servers": brokers,
@@ -90,14 +94,28 @@ class ProcessingLog(threading.Thread):
     def run(self) -> None:
         while not self._engine.stopping and not self._is_created():
             self._engine.ended.wait(RETRY_S)
+        looked = time.monotonic()
         while not self._engine.stopping:
             try:
-                logged = self._waiting.get(timeout=LOOK_S)
-                self._write(logged)
+                self._write(messages(self._waiting.get(timeout=LOOK_S)))
             except queue.Empty:
                 self._producer.poll(0)
             except Exception:
                 log.exception("failures of a tick are not logged")
+            if time.monotonic() - looked >= LOOK_S:
+                self._look_at_sinks()
+                looked = time.monotonic()
+
+    def _look_at_sinks(self) -> None:
+        """Writes a message for each new error of a sink."""
+        engine = self._engine
+        try:
+            errors = dict(production_errors(engine.catalog, lambda sink: holds.read(engine.lake, holds.sink(sink)) or {}))
+            new = {query: error for query, error in errors.items() if self._errors.get(query) != error}
+            self._errors = errors
+            self._write(of_production(query, error, engine.newest.time) for query, error in new.items())
+        except (OSError, ValueError):
+            log.warning("the status of sinks cannot be read", exc_info=True)
 
     def _is_created(self) -> bool:
         """Creates the stream and its topic. Returns False if it has to be tried again."""
@@ -112,13 +130,13 @@ class ProcessingLog(threading.Thread):
             return False
         return True
 
-    def _write(self, logged: Logged) -> None:
+    def _write(self, messages: Iterable[Mapping[str, Any]]) -> None:
         try:
-            for message in messages(logged):
+            for message in messages:
                 self._producer.produce(TOPIC, json.dumps(message))
                 self._producer.poll(0)
         except BufferError:
-            log.warning("Kafka does not answer: failures of a tick are not logged")
+            log.warning("Kafka does not answer: failures are not logged")
 
 
 def messages(logged: Logged) -> Iterator[dict[str, Any]]:
@@ -193,5 +211,25 @@ def _message(view: MaterializedView, failure: Failure, logged: Logged) -> dict[s
         logger, kind = f"{logger}.{DECODING}", DESERIALIZATION
     else:
         error["record"], kind = None, PROCESSING
+    return _of_kind(kind, error, logger, logged.time)
+
+
+def production_errors(catalog: Catalog, status: Callable[[int], Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yields the queries whose sinks fail, with the errors. `status`: returns what a sink has recorded (`sinks.status`)."""
+    for sink in catalog.each(Sink):
+        view = next((catalog[id] for id in sink.depends if sink.of_view and isinstance(catalog[id], MaterializedView)), None)
+        ksqldb = None if view is None else ksqldb_of(view)
+        if view is None or ksqldb is None or not ksqldb.query or any(_is_log(catalog[id]) for id in catalog.below(view)):
+            continue
+        if error := status(sink.id).get("error"):
+            yield ksqldb.query, error
+
+
+def of_production(query: str, error: str, time: int) -> dict[str, Any]:
+    """Returns the message of a sink's error: it cannot write the messages of a query, or not encode them."""
+    return _of_kind(PRODUCTION, {"errorMessage": error}, f"processing.{query}", time)
+
+
+def _of_kind(kind: int, error: Mapping[str, Any], logger: str, time: int) -> dict[str, Any]:
     of_kind = {name: error if number == kind else None for number, name in enumerate(KINDS)}
-    return {"logger": logger, "level": "ERROR", "time": logged.time, "message": {"type": kind, **of_kind}}
+    return {"logger": logger, "level": "ERROR", "time": time, "message": {"type": kind, **of_kind}}
