@@ -120,12 +120,12 @@ class Snapshot:
 
     def _show(self, shape: mirror.Shape) -> None:
         """Makes the rows of a relation of the schema tailgate readable: those that the statement was given, or none."""
-        given = self._written.get(shape.relation)
-        if shape.relation in self._laid and self._laid[shape.relation] is given:
+        rows = self._written.get(shape.relation)
+        if shape.relation in self._laid and self._laid[shape.relation] is rows:
             return
-        overlay.show(self._cursor, shape, given.changes if given is not None else arrow_schema(shape.columns, weight=True).empty_table())
-        if given is not None:
-            self._laid[shape.relation] = given
+        overlay.show(self._cursor, shape, rows.changes if rows is not None else arrow_schema(shape.columns, weight=True).empty_table())
+        if rows is not None:
+            self._laid[shape.relation] = rows
 
     def _lay(self, relation: int) -> None:
         """Updates the overlay of a relation to the transaction's writes."""

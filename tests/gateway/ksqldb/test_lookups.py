@@ -116,7 +116,7 @@ def test_arrays_of_postgresql_are_arrays(api: Api, world: KsqldbWorld) -> None:
 
 
 def test_keys_may_be_arrays_and_structures(api: Api, world: KsqldbWorld) -> None:
-    """Also without scans: a constructor of literals is the value of a key."""
+    """A constructor of literals is the value of a key, also without scans."""
     api.ksql(
         "CREATE STREAM nested (st STRUCT<b INT, a VARCHAR>, l ARRAY<INT>) WITH (kafka_topic = 'n', format = 'json', partitions = 1);"
         "CREATE TABLE by_structure AS SELECT st, COUNT(*) AS n FROM nested GROUP BY st;"

@@ -215,7 +215,7 @@ def _message(view: MaterializedView, failure: Failure, logged: Logged) -> dict[s
 
 
 def production_errors(catalog: Catalog, status: Callable[[int], Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yields the queries whose sinks fail, with the errors. `status`: returns what a sink has recorded (`sinks.status`)."""
+    """Yields the queries whose sinks fail, with the errors. `status`: returns the record of a sink (`sinks.status`)."""
     for sink in catalog.each(Sink):
         view = next((catalog[id] for id in sink.depends if sink.of_view and isinstance(catalog[id], MaterializedView)), None)
         ksqldb = None if view is None else ksqldb_of(view)
