@@ -120,6 +120,7 @@ class Life:
         """Writes a random record to the inbox."""
         content = f"write {self.chance.random()}".encode()
         number = self.inbox.write([Record(f"{TABLE}1", None, content)])
+        self.inbox.check()
         assert number not in self.inbox_entries
         self.inbox_entries[number] = content
 

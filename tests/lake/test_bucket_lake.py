@@ -157,6 +157,17 @@ def test_a_sweep_lists_each_folder_once(lake: Lake, s3: S3) -> None:
 
 
 @pytest.mark.parametrize("lake", ["bucket"], indirect=True)
+def test_a_write_is_one_request(lake: Lake, s3: S3) -> None:
+    """The tick that reads it shows that no other engine has begun, so nothing else has to be looked at."""
+    inbox = Inbox(lake, open_epoch(lake).epoch, 0)
+    s3.requests()
+    inbox.write([Record("channel", None, b"a")])
+    assert s3.requests() == {"PUT": 1}
+    inbox.check()
+    assert s3.requests() == {"HEAD": LOOKS}
+
+
+@pytest.mark.parametrize("lake", ["bucket"], indirect=True)
 def test_the_inbox_has_copies_in_the_working_folder(lake: Lake) -> None:
     """The JVM reads them. An engine on another machine copies the unread entries there."""
     writer = open_epoch(lake)

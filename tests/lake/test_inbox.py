@@ -30,6 +30,7 @@ def begun(lake: Lake, consumed: int = 0) -> Inbox:
 def write(inbox: Inbox, *values: bytes, channel: str = "$table/1") -> None:
     for value in values:
         inbox.write([Record(channel, None, value)])
+        inbox.check()
 
 
 def unread(inbox: Inbox) -> list[bytes]:

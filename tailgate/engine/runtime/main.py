@@ -134,7 +134,7 @@ def run(options: Options, jvm: Jvm) -> int:
     isolation = Isolation(installation)
     statements = Statements(engine, installation, options.endpoints)
     find = partial(repeated_writes.find, lake, engine.inbox)
-    writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter, engine.ages.acknowledge, find)
+    writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter, engine.ages.acknowledge, find, engine.confirm)
     change_table = partial(statements.change_table, writes.accepted)
     status, recency, freshness = Status(installation), Recency(engine), Freshness(engine)
 

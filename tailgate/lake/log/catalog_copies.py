@@ -53,6 +53,7 @@ class CatalogCopies:
             return True
         try:
             writer.create_copy(name, [json.dumps(encode_catalog(catalog), separators=(",", ":")).encode()])
+            return True
         except (OSError, Revoked, Uncertain) as error:
             logger.warning("could not write the copy of the catalog of entry %d: %s", version, error)
         return self._store.exists(name)

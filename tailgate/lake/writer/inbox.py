@@ -1,6 +1,6 @@
 """The inbox: input of ticks that does not come from Kafka. Its numbered entries are durable before they are acknowledged.
 
-    write(records) ──► inbox/<epoch>/<n> is created and durable ──► [epoch still current?] ──► n
+    write(records) ──► inbox/<epoch>/<n> is created and durable ──► n ──► acknowledged, if the epoch is still current
                            └── failed ──► <n> becomes empty, or the engine ends
     a tick reads (last, n] ──► the log's entry has `inbox: n` ──► remove(upto n)
 
@@ -11,8 +11,9 @@ a bucket, the request that creates it may arrive later, and is then refused, bec
 it cannot be replaced, the engine ends (`Uncertain`) before it accepts another write.
 
 Every epoch has a folder. An engine that was paused and replaced can write only to its old folder,
-which is no longer read. A new epoch takes over the unread entries of the previous one: inbox/<epoch>/state
-says whether it has all of them. A folder that is not complete is ignored, or filled again.
+which is no longer read, so an entry is acknowledged after its tick is in the log, or after `check`. A new
+epoch takes over the unread entries of the previous one: inbox/<epoch>/state says whether it has all of
+them. A folder that is not complete is ignored, or filled again.
 
 The JVM reads entries from the store of this machine (`Lake.local`). For a lake in a bucket, they are copied there.
 
@@ -152,7 +153,7 @@ class Inbox:
     def write(self, entry: Iterable[Record], durable: Callable[[int], None] = lambda number: None) -> int:
         """Adds an entry durably, and returns its number. Calls `durable` with the number, before another entry can follow.
 
-        Raises `Replaced` if another epoch has begun, and `Uncertain` if the entry may exist after a restart.
+        If another epoch has begun, it may not read the entry, see `check`. Raises `Uncertain` if the entry may exist after a restart.
         After any other error it does not exist.
         """
         parts = [part for record in entry for part in record.parts()]
@@ -171,10 +172,6 @@ class Inbox:
                     raise self._failure
             except Uncertain as error:
                 raise self._take_back(number, error) from error
-            try:
-                self._check_epoch()
-            except OSError as error:
-                raise self._take_back(number, Uncertain(f"could not read the log: {error.strerror}")) from error
             crash.point("inbox.linked")
             self.newest = number
             durable(number)
@@ -190,7 +187,7 @@ class Inbox:
         if self._failure is None:
             try:
                 self.empty(number)
-                self._check_epoch()
+                self.check()
             except OSError:
                 self._failure = error
             except Replaced as replaced:
@@ -200,8 +197,8 @@ class Inbox:
                 return IoError(error.message)
         return self._failure
 
-    def _check_epoch(self) -> None:
-        """Raises `Replaced` if another epoch has begun, which may have taken over the newest entry."""
+    def check(self) -> None:
+        """Raises `Replaced` if another epoch has begun, which may have taken over the newest entry or not."""
         newest = self._lake.log.stored()
         if newest is not None and newest.epoch != self.epoch:
             self._failure = Replaced("another engine writes the log of this lake")

@@ -52,7 +52,7 @@ class Inside:
         self.engine = Engine(self.lake, session, self.writer, parallelism)
         self.installation = Installation(self.engine)
         self.statements = Statements(self.engine, self.installation)
-        self.writes = Writes(self.engine.inbox, lambda: self.engine.catalog, self.engine.enter)
+        self.writes = Writes(self.engine.inbox, lambda: self.engine.catalog, self.engine.enter, confirm=self.engine.confirm)
         self.follower = Follower(self.lake, self.writer.epoch)
         self.ended: BaseException | None = None
         self.installation.recover()

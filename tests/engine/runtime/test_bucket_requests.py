@@ -1,4 +1,7 @@
-"""Counts the requests of all processes of a lake in a bucket, by process and by kind: while nothing changes, and for a tick."""
+"""Counts the requests of all processes of a lake in a bucket, by process and by kind: while nothing changes, and for a tick.
+
+Requests that are delayed show how many of them a write waits for, one after the other.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,8 @@ READY = timedelta(seconds=120)
 WAIT_S = 120.0
 IDLE_TICKS = 6  # an idle engine appends an entry every ten seconds
 PER_SECOND_MAX = 2.0  # of all processes together
+DELAY_MS = 2000  # of each request, while writes are timed
+ON_PATH = 2  # requests that a write waits for: its entry of the inbox, and that of the log
 NAMES = ("engine", "gateway", "sinks", "watch")
 
 
@@ -98,3 +103,14 @@ def test_few_requests(processes: Processes, bucket: BucketStore) -> None:
     assert requests[("engine", "PUT", "inbox/N/N")] == requests[("engine", "PUT", "log/N")] == 1
     readers = [kind for kind in requests if kind[0] in ("gateway", "sinks") and kind[2].startswith("log/")]
     assert not readers, "the engine sends the entry"
+    looks = [kind for kind in requests if kind[0] == "gateway" and kind[2] in ("engine.json", "stand-by.json")]
+    assert not looks, "the gateway knows the engine, also after its connections have been closed"
+
+    processes.s3.set(put_ms=DELAY_MS, get_ms=DELAY_MS)
+    for k in range(3, 6):
+        began = time.monotonic()
+        c.execute("INSERT INTO t VALUES (%s, 1)", [k])
+        seconds = time.monotonic() - began
+        print(f"a write takes {seconds:.1f} s with requests of {DELAY_MS} ms")
+        assert seconds < (ON_PATH + 1) * DELAY_MS / 1000
+    processes.s3.set()

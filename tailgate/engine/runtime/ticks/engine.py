@@ -8,6 +8,8 @@ inputs ──────┘
 from __future__ import annotations
 
 import logging
+import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +24,7 @@ from tailgate.engine.runtime.kafka import transactions
 from tailgate.engine.runtime.kafka.readers import merged, reader_name, veiled
 from tailgate.engine.runtime.spark.circuits import Circuits
 from tailgate.engine.runtime.spark.session import is_local
+from tailgate.engine.runtime.state.files import in_bucket
 from tailgate.engine.runtime.ticks.engine_log import Changes, EngineLog
 from tailgate.engine.runtime.ticks.inputs import Inputs
 from tailgate.engine.runtime.ticks.source_health import SourceHealth
@@ -39,6 +42,9 @@ from tailgate.lake.writer.inbox import TABLE, UNCOMMITTED, Inbox, Record
 from tailgate.lake.writer.log_writer import Writer
 
 log = logging.getLogger("tailgate.engine")
+
+CONFIRM_S = 5.0  # that an entry of the inbox waits for its tick in a bucket; then the log is looked at
+IDLE_S = 60.0  # limit of a wait for an entry of the log
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,7 @@ class Engine(EngineLog):
         """Runs ticks until `stop`. Raises the error that ends the engine."""
         self.lake.local.discard_folder("checkpoint")  # written by earlier versions
         self.lake.local.discard_unfinished(STATE)  # an engine was killed while it wrote a snapshot, which has hundreds of MB
+        threading.Thread(target=self._remove_read, name="inbox", daemon=True).start()
         self.runner.run()
 
     # ---- the circuit -----------------------------------------------------------------------------
@@ -202,6 +209,32 @@ class Engine(EngineLog):
             raise
         self._advance(number)
         return number
+
+    def _remove_read(self) -> None:
+        """Removes entries of the inbox after their ticks, until the engine stops. In a bucket, no tick waits for these requests."""
+        n, removed = self.newest.n, self.newest.inbox
+        while not self.stopping:
+            newest = self.wait_newer(n, IDLE_S)
+            self.inbox.remove(removed, newest.inbox)
+            n, removed = newest.n, newest.inbox
+
+    def confirm(self, number: int) -> None:
+        """Returns when no later engine can miss an entry of the inbox: its tick is in the log, or the log has no later epoch.
+
+        In a bucket, a look at the log is two requests, so the tick is awaited first. Raises `Replaced` if another engine has begun.
+        """
+        deadline = time.monotonic() + (CONFIRM_S if in_bucket(self.lake) else 0.0)
+        self.wait_inbox(number, lambda: time.monotonic() < deadline)
+        if self.newest.inbox >= number:
+            return
+        try:
+            self.inbox.check()
+        except OSError as error:
+            self.end(failure := Uncertain(f"could not read the log: {error.strerror}"))
+            raise failure from error
+        except Replaced as error:
+            self.end(error)
+            raise
 
     def _advance(self, number: int) -> None:
         """Lets ticks read the inbox up to an entry."""

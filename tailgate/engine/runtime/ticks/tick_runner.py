@@ -174,11 +174,11 @@ class TickRunner:
         self._log.append(changes, time=time_ms, inbox=ends.inbox, checkpoint="", batch=-1, **fields)
         crash.point("entry.committed")
         with self._log.committed_change():
-            self._committed(newest.inbox, ends, changes, result)
+            self._committed(changes, result)
         self.ticks += 1
         self.durations.append(time.time_ns() / 1e6 - began)
 
-    def _committed(self, before: int, ends: Ends, changes: list[tuple[int, Any]], result: Ticked) -> None:
+    def _committed(self, changes: list[tuple[int, Any]], result: Ticked) -> None:
         """Updates memory and removes files after the log entry of a tick is durable."""
         self.sums.update(result.sums)
         self._log.lacks_state |= self.pacing.committed(result.lineage)  # later changelogs begin with the snapshot
@@ -192,7 +192,6 @@ class TickRunner:
         if result.due != self._due:
             self._due = result.due
             self._source.due(self._inbox.location, result.due)
-        self._inbox.remove(before, ends.inbox)
         if result.failures and self.on_failures is not None:
             self.on_failures(result.failures)
         for name, count in result.counters.items():

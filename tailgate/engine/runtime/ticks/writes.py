@@ -3,7 +3,7 @@
     gateway: reads at inbox number b ──► changes, keys and tables that it read ──► POST /write
     here, one at a time: has anything it read been written after b?
         yes ──► {"conflict": c}: the gateway evaluates it again when its mirrors have c
-        no  ──► accepted ──► an entry of the inbox, durable ──► {"number": n}: committed with the tick that reads n
+        no  ──► accepted ──► an entry of the inbox, durable ──► confirmed ──► {"number": n}: committed with the tick that reads n
 
 Writes that are accepted while an entry is made durable share the next one, so a durable entry, which
 takes milliseconds, is not made for each of them (group commit). The thread of one of them writes it.
@@ -93,7 +93,8 @@ class Writes:
 
     `enter` puts records into the inbox, calls its second argument with the number of the durable
     entry, and starts a tick. It may fail after the call: the entry counts for later writes nevertheless.
-    `find` returns the entry with a write that an earlier engine accepted (`repeated_writes`), or 0.
+    `find` returns the entry with a write that an earlier engine accepted (`repeated_writes`), or 0. `confirm` returns when no later
+    engine can miss a durable entry; by default, it looks at the log.
     """
 
     def __init__(
@@ -103,8 +104,10 @@ class Writes:
         enter: Callable[[list[Record], Callable[[int], None]], int],
         on_durable: Callable[[int, Collection[int]], None] = lambda number, tables: None,
         find: Callable[[str, int], int] = lambda id, base: 0,
+        confirm: Callable[[int], None] | None = None,
     ) -> None:
         self._catalog, self._enter, self._on_durable, self._find = catalog, enter, on_durable, find
+        self._confirm = confirm or (lambda number: inbox.check())
         self._lock = threading.Condition()
         self._tables: dict[int, int] = {}  # table → the last entry that wrote it
         self._keys: dict[int, dict[int, int]] = {}  # table → hash of a key → the last entry that wrote it
@@ -146,6 +149,7 @@ class Writes:
                     self._enter_group()
         if accepted.error is not None:
             raise accepted.error
+        self._confirm(accepted.number)
         return {"number": accepted.number}
 
     @contextmanager

@@ -38,5 +38,5 @@ class KsqldbInserts:
             again = self._installation.planned_anew(change, check=lambda: check_canceled(client)) if change != Change() else []
             table = inserted_rows(engine.catalog.expect(MaterializedView, target.id), engine.catalog)
             assert table is not None
-            engine.enter([Record(f"{TABLE}{table.id}", b"", stream(row))])
+            engine.confirm(engine.enter([Record(f"{TABLE}{table.id}", b"", stream(row))]))
         return again
