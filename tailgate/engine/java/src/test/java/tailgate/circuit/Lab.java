@@ -37,7 +37,7 @@ public final class Lab {
       spark = SparkSession.builder().master("local[2]").appName("test")
           .config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "1")
           .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
-          .config("spark.sql.session.timeZone", "UTC")
+          .config("spark.sql.session.timeZone", "UTC").config("spark.sql.adaptive.enabled", "false")
           .config(streaming + "checkpointFileManagerClass",
               "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager")
           .config(streaming + "stateStore.providerClass", "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
