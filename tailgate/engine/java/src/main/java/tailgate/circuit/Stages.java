@@ -52,7 +52,7 @@ final class Stages {
   final SparkContext context;
   final Opening opening;
   private final Map<String, String> settings;
-  private Broadcast<Circuit> shipped;  // created for the first job
+  private Broadcast<byte[]> shipped;  // the serialized circuit, created for the first job
   private Circuit own;  // for ticks in the loop's thread, null after one that failed
 
   Stages(Circuit circuit, org.apache.spark.sql.SparkSession session) {
@@ -65,8 +65,9 @@ final class Stages {
     this.settings.keySet().removeIf(name -> !name.startsWith(SQL_SETTINGS));
   }
 
-  private synchronized Broadcast<Circuit> shipped() {
-    if (shipped == null) shipped = context.broadcast(circuit, tag(Circuit.class));
+  /** Returns the serialized circuit. Spark would estimate the size of an object with all that it refers to, even the session: 1 s. */
+  private synchronized Broadcast<byte[]> shipped() {
+    if (shipped == null) shipped = context.broadcast(SerializationUtils.serialize(circuit), tag(byte[].class));
     return shipped;
   }
 
@@ -261,9 +262,9 @@ final class Stages {
       @Override protected boolean removeEldestEntry(Map.Entry<String, Deque<Circuit>> eldest) { return size() > CIRCUITS_MAX; }
     };
     private final String id;
-    private final Broadcast<Circuit> shipped;
+    private final Broadcast<byte[]> shipped;
 
-    Borrower(String id, Broadcast<Circuit> shipped) {
+    Borrower(String id, Broadcast<byte[]> shipped) {
       this.id = id;
       this.shipped = shipped;
     }
@@ -274,7 +275,7 @@ final class Stages {
       synchronized (IDLE) {
         idle = IDLE.computeIfAbsent(id, i -> new ConcurrentLinkedDeque<>());
       }
-      Circuit circuit = Optional.ofNullable(idle.poll()).orElseGet(() -> SerializationUtils.clone(shipped.value()));
+      Circuit circuit = Optional.ofNullable(idle.poll()).orElseGet(() -> SerializationUtils.deserialize(shipped.value()));
       T result = use.apply(circuit);
       idle.push(circuit);
       return result;
@@ -286,7 +287,7 @@ final class Stages {
     private static final long serialVersionUID = 1;
     private final Borrower circuits;
 
-    Use(String id, Broadcast<Circuit> shipped) { circuits = new Borrower(id, shipped); }
+    Use(String id, Broadcast<byte[]> shipped) { circuits = new Borrower(id, shipped); }
 
     abstract List<T> run(Circuit circuit, State state, java.util.Iterator<InternalRow> input);
 
@@ -298,7 +299,7 @@ final class Stages {
     private final long time;
     private final String results;
 
-    Whole(String id, Broadcast<Circuit> shipped, long time, String results) {
+    Whole(String id, Broadcast<byte[]> shipped, long time, String results) {
       super(id, shipped);
       this.time = time;
       this.results = results;
@@ -312,7 +313,7 @@ final class Stages {
     private final long time;
     private final int level, partitions;
 
-    Level(String id, Broadcast<Circuit> shipped, long time, int level, int partitions) {
+    Level(String id, Broadcast<byte[]> shipped, long time, int level, int partitions) {
       super(id, shipped);
       this.time = time;
       this.level = level;
