@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,17 @@ class World:
         self.engine.start()
         self.lake = Lake(folder / "lake")
         self._producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0, "log_level": 2})
+        self._when_killed: list[Callable[[], None]] = []
+
+    def when_killed(self, check: Callable[[], None]) -> None:
+        """Keeps a check for the last test of the file, which kills the engine: it starts again once, not once for each test."""
+        self._when_killed.append(check)
+
+    def check_killed(self) -> None:
+        """Runs the checks that the tests before have left. The engine was killed and has started again."""
+        assert self._when_killed, "the tests whose checks this test runs have not run"
+        for check in self._when_killed:
+            check()
 
     def enqueue(self, topic: str, key: str, n: int) -> None:
         self._producer.produce(topic, json.dumps({"N": n}), key=key)

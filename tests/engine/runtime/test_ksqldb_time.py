@@ -49,15 +49,17 @@ def test_windows(world: World) -> None:
     world.send("w", "b", 16, 1_000_015_000)
     until(lambda: list(rows(world.lake, "last")) == [tumbling[1]])
     until(lambda: sorted((row[0], row[3], row[1]) for row in rows(world.lake, "lately")) == [*OF_A, ("b", 1_000_010_000, 16)])
-    world.engine.kill()
-    world.engine.start()
-    world.send("w", "b", 32, 1_000_025_000)
-    until(lambda: len(rows(world.lake, "tumbling")) == 4)
-    newest, remaining = world.lake.log.newest(), [OF_A[1], ("b", 1_000_010_000, 16), ("b", 1_000_020_000, 32)]
-    assert sorted((row[0], row[3], row[1]) for row in rows(world.lake, "lately")) == remaining
-    assert newest is not None
-    released = [entry.header.released for entry in world.lake.log.after(0, newest.n) if entry.header.released]
-    assert released == [{str(world.view("lately").id): 1_000_010_000}]
+
+    def killed() -> None:
+        world.send("w", "b", 32, 1_000_025_000)
+        until(lambda: len(rows(world.lake, "tumbling")) == 4)
+        newest, remaining = world.lake.log.newest(), [OF_A[1], ("b", 1_000_010_000, 16), ("b", 1_000_020_000, 32)]
+        assert sorted((row[0], row[3], row[1]) for row in rows(world.lake, "lately")) == remaining
+        assert newest is not None
+        released = [entry.header.released for entry in world.lake.log.after(0, newest.n) if entry.header.released]
+        assert released == [{str(world.view("lately").id): 1_000_010_000}]
+
+    world.when_killed(killed)
 
 
 def test_sessions(world: World) -> None:
@@ -76,12 +78,14 @@ def test_sessions(world: World) -> None:
     until(lambda: sorted(rows(world.lake, "sessions")) == [merged, other])
     world.send("c", "b", 16, 1_000_030_001)  # the session of b at 5 s closes after 30 s
     until(lambda: list(rows(world.lake, "final_sessions")) == [other])
-    world.engine.kill()
-    world.engine.start()
-    for key, n, timestamp in (("b", 32, 1_000_005_000), ("a", 64, 1_000_009_000), ("c", 128, 1_000_060_000)):
-        world.send("c", key, n, timestamp)
-    last = [("a", 75, 1_000_000_000, 1_000_018_000), other, ("b", 16, 1_000_030_001, 1_000_030_001)]
-    until(lambda: sorted(rows(world.lake, "final_sessions")) == last)
+
+    def killed() -> None:
+        for key, n, timestamp in (("b", 32, 1_000_005_000), ("a", 64, 1_000_009_000), ("c", 128, 1_000_060_000)):
+            world.send("c", key, n, timestamp)
+        last = [("a", 75, 1_000_000_000, 1_000_018_000), other, ("b", 16, 1_000_030_001, 1_000_030_001)]
+        until(lambda: sorted(rows(world.lake, "final_sessions")) == last)
+
+    world.when_killed(killed)
 
 
 def test_a_stream_joins_the_rows_of_its_arrival(world: World) -> None:
@@ -99,21 +103,30 @@ def test_a_stream_joins_the_rows_of_its_arrival(world: World) -> None:
     world.send("ratings", "a", 10)
     world.send("ratings", "b", 11)
     until(lambda: len(rows(world.lake, "rated")) == 2)
-    for n, of in ((2, 12), (3, 13)):
+
+    def changed(n: int) -> None:
         world.send("people", "a", n)
-        until(lambda: world.rows("people") == [("a", n)])  # noqa: B023
-        if n == 3:
-            world.engine.kill()
-            world.engine.start()
-        world.send("ratings", "a", of)
-        until(lambda: any(row[1] == of for row in rows(world.lake, "known")))  # noqa: B023
-    expected = [("a", 10, 1), ("a", 12, 2), ("a", 13, 3)]
-    assert sorted(row[:3] for row in rows(world.lake, "known")) == expected
-    until(lambda: len(rows(world.lake, "rated")) == 4)
-    assert sorted((row[:3] for row in rows(world.lake, "rated")), key=str) == [*expected, ("b", 11, None)]
-    assert world.rows("rates") == [(1, 1), (2, 1), (3, 1)]
+        until(lambda: world.rows("people") == [("a", n)])
+
+    def rated(n: int) -> None:
+        world.send("ratings", "a", n)
+        until(lambda: any(row[1] == n for row in rows(world.lake, "known")))
+
+    changed(2)
+    rated(12)
     with pytest.raises(TailgateError, match="which joins a stream"):
         world.engine.execute(f"PAUSE {world.query('known')}")
+    changed(3)
+
+    def killed() -> None:
+        rated(13)
+        expected = [("a", 10, 1), ("a", 12, 2), ("a", 13, 3)]
+        assert sorted(row[:3] for row in rows(world.lake, "known")) == expected
+        until(lambda: len(rows(world.lake, "rated")) == 4)
+        assert sorted((row[:3] for row in rows(world.lake, "rated")), key=str) == [*expected, ("b", 11, None)]
+        assert world.rows("rates") == [(1, 1), (2, 1), (3, 1)]
+
+    world.when_killed(killed)
 
 
 def test_old_records_join_the_table_that_kafka_holds(world: World) -> None:
@@ -148,19 +161,21 @@ def test_streams_join_within_a_time(world: World) -> None:
     world.send("placed", "b", 2, 1_000_010_000)
     alone = ("b", 2, None, 1_000_010_000)
     until(lambda: [row[:4] for row in sorted(rows(world.lake, "eager"), key=lambda row: row[6])] == [*eager, alone])
-    world.engine.kill()
-    world.engine.start()
-    world.send("payed", "b", 20, 1_000_008_000)
-    world.send("placed", "c", 3, 1_000_010_000)
-    world.send("placed", "d", 4, 1_000_026_000)
-    until(lambda: sorted(row[:3] for row in rows(world.lake, "closed")) == [first[:3], ("b", 2, 20), ("c", 3, None)])
-    world.send("placed", "a", 5, 1_000_004_000)
-    world.send("placed", "d", 6, 1_000_026_000)
-    until(lambda: len(rows(world.lake, "eager")) == 8)
-    assert sorted(row[:2] for row in rows(world.lake, "closed")) == [("a", 1), ("b", 2), ("c", 3)]
-    numbers = [row[6] for row in sorted(rows(world.lake, "closed"))]
-    assert numbers == sorted(numbers)
-    until(lambda: sorted(row[:3] for row in rows(world.lake, "again")) == [("a", 10, 1), ("a", 10, 5), ("b", 20, 2), ("c", None, 3)])
+
+    def killed() -> None:
+        world.send("payed", "b", 20, 1_000_008_000)
+        world.send("placed", "c", 3, 1_000_010_000)
+        world.send("placed", "d", 4, 1_000_026_000)
+        until(lambda: sorted(row[:3] for row in rows(world.lake, "closed")) == [first[:3], ("b", 2, 20), ("c", 3, None)])
+        world.send("placed", "a", 5, 1_000_004_000)
+        world.send("placed", "d", 6, 1_000_026_000)
+        until(lambda: len(rows(world.lake, "eager")) == 8)
+        assert sorted(row[:2] for row in rows(world.lake, "closed")) == [("a", 1), ("b", 2), ("c", 3)]
+        numbers = [row[6] for row in sorted(rows(world.lake, "closed"))]
+        assert numbers == sorted(numbers)
+        until(lambda: sorted(row[:3] for row in rows(world.lake, "again")) == [("a", 10, 1), ("a", 10, 5), ("b", 20, 2), ("c", None, 3)])
+
+    world.when_killed(killed)
 
 
 def test_streams_with_windows_join_within_their_windows(world: World) -> None:
@@ -203,3 +218,10 @@ def test_columns_with_the_names_of_bounds(world: World) -> None:
         world.put("named", "a", json.dumps({"WINDOW_START": n, "WINDOW_END": -n}), timestamp)
     until(lambda: list(rows(world.lake, "named_tumbling")) == [("a", 3, -2, 1_000_000_000, 1_000_010_000)])
     until(lambda: list(rows(world.lake, "named_sessions")) == [("a", 3, -2, 1_000_001_000, 1_000_009_000)])
+
+
+def test_after_a_kill(world: World) -> None:
+    """Streams and tables of the tests above continue."""
+    world.engine.kill()
+    world.engine.start()
+    world.check_killed()

@@ -74,11 +74,13 @@ def test_streams_get_columns_and_another_filter(world: World) -> None:
     expected = [{"k": "a", "n": 1, "c": "y"}, {"k": "a", "n": 2, "c": None}]
     assert values(world, "kept") == expected
     until(lambda: values(world, "t") == [{"k": "a", "n": 1, "c": None}, {"k": "b", "n": 2, "c": "y"}])
-    world.engine.kill()
-    world.engine.start()
-    world.put("more", "b", '{"N": 0, "C": "z"}')
-    until(lambda: values(world, "counts") == [{"k": "a", "n": 2}, {"k": "b", "n": 1}])
-    assert values(world, "kept") == [*expected, {"k": "b", "n": 0, "c": "z"}]
+
+    def killed() -> None:
+        world.put("more", "b", '{"N": 0, "C": "z"}')
+        until(lambda: values(world, "counts") == [{"k": "a", "n": 2}, {"k": "b", "n": 1}])
+        assert values(world, "kept") == [*expected, {"k": "b", "n": 0, "c": "z"}]
+
+    world.when_killed(killed)
 
 
 def test_an_aggregation_gets_another_filter(world: World) -> None:
@@ -95,11 +97,13 @@ def test_an_aggregation_gets_another_filter(world: World) -> None:
     world.send("sold", "b", 1)
     until(lambda: values(world, "sales") == [{"k": "a", "n": 2, "s": 3}, {"k": "b", "n": 1, "s": 1}])
     until(lambda: values(world, "large_sales") == [{"k": "a", "s": 3}])
-    world.engine.kill()
-    world.engine.start()
-    world.send("sold", "a", 5)
-    until(lambda: values(world, "sales") == [{"k": "a", "n": 3, "s": 8}, {"k": "b", "n": 1, "s": 1}])
-    until(lambda: values(world, "large_sales") == [{"k": "a", "s": 8}])
+
+    def killed() -> None:
+        world.send("sold", "a", 5)
+        until(lambda: values(world, "sales") == [{"k": "a", "n": 3, "s": 8}, {"k": "b", "n": 1, "s": 1}])
+        until(lambda: values(world, "large_sales") == [{"k": "a", "s": 8}])
+
+    world.when_killed(killed)
 
 
 def test_a_table_of_a_table_gets_another_query(world: World) -> None:
@@ -121,12 +125,14 @@ def test_a_table_of_a_table_gets_another_query(world: World) -> None:
     until(lambda: values(world, "high") == expected)
     until(lambda: values(world, "above_high") == [{"k": "a", "n": 10}, {"k": "c", "n": 10}])
     until(lambda: values(world, "sums") == [{"n": 5, "c": 2}])
-    world.engine.kill()
-    world.engine.start()
-    world.send("prices", "b", 1)
-    world.send("totals", "b", 5)
-    until(lambda: values(world, "high") == [expected[0], {"k": "b", "n": 1, "next": 2}, expected[1]])
-    until(lambda: values(world, "sums") == [{"n": 5, "c": 3}])
+
+    def killed() -> None:
+        world.send("prices", "b", 1)
+        world.send("totals", "b", 5)
+        until(lambda: values(world, "high") == [expected[0], {"k": "b", "n": 1, "next": 2}, expected[1]])
+        until(lambda: values(world, "sums") == [{"n": 5, "c": 3}])
+
+    world.when_killed(killed)
 
 
 def test_queries_insert_into_a_derived_stream(world: World) -> None:
@@ -145,59 +151,88 @@ def test_queries_insert_into_a_derived_stream(world: World) -> None:
     world.send("second", "b", 3)
     expected = [{"k": "a", "n": 2}, {"k": "b", "n": 1}, {"k": "b", "n": 3}]
     until(lambda: values(world, "united") == values(world, "copy") == expected)
-    world.engine.kill()
-    world.engine.start()
-    world.send("second", "b", 4)
-    until(lambda: values(world, "united") == values(world, "copy") == [*expected, {"k": "b", "n": 4}])
-    query = next(k.query for i in world.lake.catalog().visible if (k := ksqldb_of(i)) is not None and k.into)
-    with pytest.raises(TailgateError, match="The following queries write into this source"):
-        world.engine.execute("DROP MATERIALIZED VIEW united CASCADE")
-    world.engine.execute(f"TERMINATE {query}")
-    world.send("second", "b", 5)
-    world.send("first", "a", 6)
-    until(lambda: values(world, "in_united") == [{"k": "a", "n": 2}, {"k": "b", "n": 3}])
-    assert {"k": "b", "n": 5} not in values(world, "united")
+
+    def killed() -> None:
+        world.send("second", "b", 4)
+        until(lambda: values(world, "united") == values(world, "copy") == [*expected, {"k": "b", "n": 4}])
+        query = next(k.query for i in world.lake.catalog().visible if (k := ksqldb_of(i)) is not None and k.into)
+        with pytest.raises(TailgateError, match="The following queries write into this source"):
+            world.engine.execute("DROP MATERIALIZED VIEW united CASCADE")
+        world.engine.execute(f"TERMINATE {query}")
+        world.send("second", "b", 5)
+        world.send("first", "a", 6)
+        until(lambda: values(world, "in_united") == [{"k": "a", "n": 2}, {"k": "b", "n": 3}])
+        assert {"k": "b", "n": 5} not in values(world, "united")
+
+    world.when_killed(killed)
 
 
 def started(world: World, folder: Path) -> Child:
     return Child("sinks", [sys.executable, "-m", "tailgate", "sinks", "--data", str(world.lake.path)], log=folder / "sinks.log")
 
 
-@pytest.mark.parametrize("begins", ["before", "after"])
-def test_messages_after_several_replacements(world: World, tmp_path: Path, begins: str) -> None:
-    """The sinks begin before the first replacement or after the last one. Engine and sinks are killed at the end."""
-    source, copy = f"again_{begins}", f"copy_{begins}"
-    sinks = started(world, tmp_path) if begins == "before" else None
-    expected: list[dict[str, Any]] = []
+class Replaced:
+    """A stream that is replaced three times, and the messages that its topic must have."""
 
-    def send(**added: int) -> None:
-        n = len(expected)
-        world.put(source, "a", json.dumps({"N": n, "C": 1, "D": 2}))
-        expected.append({"N": n, **added})
-        until(lambda: len(values(world, copy)) == n + 1)
-        until(lambda: sinks is None or messages(world, copy.upper()) == expected)
+    def __init__(self, world: World, name: str) -> None:
+        self.world, self.source, self.stream = world, f"{name}_source", name
+        self.expected: list[dict[str, Any]] = []
+        properties = f"kafka_topic = '{self.source}', partitions = 1, value_format = 'json'"
+        world.engine.execute(f"CREATE STREAM {self.source} (k VARCHAR KEY, n INT, c INT, d INT) WITH ({properties})")
+        world.engine.execute(f"CREATE STREAM {name} AS SELECT k, n FROM {self.source} EMIT CHANGES")
 
-    try:
-        properties = f"kafka_topic = '{source}', partitions = 1, value_format = 'json'"
-        world.engine.execute(f"CREATE STREAM {source} (k VARCHAR KEY, n INT, c INT, d INT) WITH ({properties})")
-        world.engine.execute(f"CREATE STREAM {copy} AS SELECT k, n FROM {source} EMIT CHANGES")
-        send()
+    def send(self, **added: int) -> None:
+        n = len(self.expected)
+        self.world.put(self.source, "a", json.dumps({"N": n, "C": 1, "D": 2}))
+        self.expected.append({"N": n, **added})
+        until(lambda: len(values(self.world, self.stream)) == n + 1)
+
+    def replacements(self) -> Iterator[None]:
+        """Replaces the stream, and sends a record after each replacement."""
         for added in ({"C": 1}, {"C": 1, "D": 2}, {"C": 1, "D": 2, "E": 3}):
             columns = ", ".join({"C": "c", "D": "d", "E": "c + d AS e"}[name] for name in added)
-            world.engine.execute(f"CREATE OR REPLACE STREAM {copy} AS SELECT k, n, {columns} FROM {source} EMIT CHANGES")
-            send(**added)
-        if sinks is None:  # earlier records have NULL in columns that were added later
-            expected[:] = [{"C": None, "D": None, "E": None} | row for row in expected]
-            sinks = started(world, tmp_path)
-            until(lambda: messages(world, copy.upper()) == expected)
-        world.engine.kill()
-        sinks.kill()
-        world.engine.start()
-        sinks = started(world, tmp_path)
-        send(C=1, D=2, E=3)
+            self.world.engine.execute(f"CREATE OR REPLACE STREAM {self.stream} AS SELECT k, n, {columns} FROM {self.source} EMIT CHANGES")
+            self.send(**added)
+            yield
+
+    def written(self) -> bool:
+        return messages(self.world, self.stream.upper()) == self.expected
+
+
+def test_messages_after_several_replacements(world: World, tmp_path: Path) -> None:
+    """The sinks begin after the last replacement of one stream, and before the first of another. Engine and sinks are killed at the end."""
+    early = Replaced(world, "early")
+    early.send()
+    for _ in early.replacements():
+        pass
+    early.expected = [{"C": None, "D": None, "E": None} | row for row in early.expected]  # NULL in columns that were added later
+    sinks = started(world, tmp_path)
+    try:
+        late = Replaced(world, "late")
+        late.send()
+        until(lambda: early.written() and late.written())
+        for _ in late.replacements():
+            until(late.written)
     finally:
-        if sinks is not None:
+        sinks.kill()
+
+    def killed() -> None:
+        sinks = started(world, tmp_path)
+        try:
+            for stream in (early, late):
+                stream.send(C=1, D=2, E=3)
+                until(stream.written)
+        finally:
             sinks.stop()
+
+    world.when_killed(killed)
+
+
+def test_after_a_kill(world: World) -> None:
+    """Streams and tables of the tests above continue."""
+    world.engine.kill()
+    world.engine.start()
+    world.check_killed()
 
 
 def messages(world: World, topic: str) -> list[Any]:
