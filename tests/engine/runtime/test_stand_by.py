@@ -119,6 +119,7 @@ def engines(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engines]
     engines.stop()
 
 
+@pytest.mark.long
 def test_killed_and_handed_over(engines: Engines) -> None:
     (first,) = engines.running
     metrics = free_port()
@@ -141,10 +142,12 @@ def test_killed_and_handed_over(engines: Engines) -> None:
         assert c.execute("SELECT total FROM sums").fetchone() == (15,)
 
 
-def test_killed_while_a_view_is_filled(tmp_path: Path) -> None:
-    """The next engine fills the view, and answers the statement that the killed one has begun."""
+def test_killed_while_a_view_is_filled_and_handed_over(tmp_path: Path) -> None:
+    """The next engine fills the view, and answers the statement that the killed one has begun. Another engine replaces it."""
     engines = Engines(tmp_path, crash="catalog.entry:2")
-    second = engines.start("--stand-by")
+    metrics = free_port()
+    second = engines.start("--stand-by", "--metrics", str(metrics))
+    assert (status(metrics, "/startupz"), status(metrics, "/readyz")) == (200, 503)
     with engines.connect() as c:
         c.execute("CREATE TABLE bag (a int)")
         c.execute("INSERT INTO bag SELECT generate_series(1, 1000)")
@@ -152,6 +155,13 @@ def test_killed_while_a_view_is_filled(tmp_path: Path) -> None:
         assert created.statusmessage == "CREATE MATERIALIZED VIEW"
         assert engines.active() == second.pid
         assert c.execute("SELECT total FROM sums").fetchone() == (500500,)
+        until(lambda: status(metrics, "/readyz") == 200)
+        third = engines.start("--hand-over")
+        c.execute("INSERT INTO bag VALUES (4)")
+        until(lambda: engines.active() == third.pid)
+        assert second.wait(timedelta(seconds=30)) == 0
+        c.execute("INSERT INTO bag VALUES (8)")
+        assert c.execute("SELECT total FROM sums").fetchone() == (500512,)
     engines.stop()
 
 
