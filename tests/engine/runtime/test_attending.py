@@ -26,8 +26,8 @@ SCHEMA = {"type": "record", "name": "V", "fields": [{"name": "n", "type": "int"}
 
 
 @pytest.fixture(scope="module")
-def world(module_kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    world = World(tmp_path_factory.mktemp("attending"), module_kafka)
+def world(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    world = World(tmp_path_factory.mktemp("attending"), kafka)
     yield world
     world.engine.stop()
 

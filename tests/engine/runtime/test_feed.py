@@ -27,14 +27,6 @@ INTERVAL_S = 0.025  # of ticks
 SAMPLES = 40  # ticks
 
 
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    running = Kafka(tmp_path_factory.mktemp("kafka"))
-    running.start()
-    yield running
-    running.stop()
-
-
 class Feed:
     """A feed of one topic with one partition, used as the tick loop uses it. `others`: empty topics that it reads, too."""
 

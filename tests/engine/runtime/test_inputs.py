@@ -20,48 +20,47 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 
 class World:
-    """An engine in this process, and a broker."""
+    """An engine in this process, and sources of own topics."""
 
-    def __init__(self, session: Any, folder: Path) -> None:
-        self.kafka = Kafka(folder / "kafka")
-        self.kafka.start()
+    def __init__(self, session: Any, folder: Path, kafka: Kafka) -> None:
+        self.kafka, self._prefix = kafka, f"{folder.name}-"
         self.producer = Producer({"bootstrap.servers": self.kafka.address})
         self.inside = Inside(session, folder / "lake")
 
+    def topic(self, source: str) -> str:
+        return self._prefix + source
+
     def source(self, name: str, options: str = "") -> None:
         """Creates a topic, a source of it, and a view of the source."""
-        self.kafka.create_topic(name)
-        self.inside.execute(f"CREATE SOURCE {name} FROM KAFKA BROKER '{self.kafka.address}' TOPIC '{name}' {options} FORMAT TEXT")
+        self.kafka.create_topic(self.topic(name))
+        at = f"KAFKA BROKER '{self.kafka.address}' TOPIC '{self.topic(name)}'"
+        self.inside.execute(f"CREATE SOURCE {name} FROM {at} {options} FORMAT TEXT")
         self.inside.execute(f"CREATE MATERIALIZED VIEW {name}_v AS SELECT text FROM {name}")
 
-    def send(self, topic: str, *texts: str) -> None:
+    def send(self, source: str, *texts: str) -> None:
         for text in texts:
-            self.producer.produce(topic, text.encode())
+            self.producer.produce(self.topic(source), text.encode())
         self.producer.flush()
 
     def texts(self, name: str) -> list[str]:
         return sorted(row[0] for row in self.inside.rows(f"{name}_v").elements())
 
     def opened(self) -> dict[str, int]:
-        """Returns the identity of each connected reader, by the topics that it reads."""
+        """Returns the identity of each connected reader, by the sources that it reads."""
         connections = self.inside.engine.inputs._connections
-        return {",".join(c.reader.topics): id(c) for c in list(connections.values())}
+        return {",".join(t.removeprefix(self._prefix) for t in c.reader.topics): id(c) for c in list(connections.values())}
 
-    def connected(self, *topics: str) -> dict[str, int]:
-        """Waits until exactly these groups of topics are read. Returns the readers' identities."""
-        until(lambda: sorted(self.opened()) == sorted(topics))
+    def connected(self, *sources: str) -> dict[str, int]:
+        """Waits until exactly these groups of sources are read. Returns the readers' identities."""
+        until(lambda: sorted(self.opened()) == sorted(sources))
         return self.opened()
-
-    def end(self) -> None:
-        self.inside.end()
-        self.kafka.stop()
 
 
 @pytest.fixture
-def world(session: Any, tmp_path: Path) -> Iterator[World]:
-    world = World(session, tmp_path)
+def world(session: Any, tmp_path: Path, kafka: Kafka) -> Iterator[World]:
+    world = World(session, tmp_path, kafka)
     yield world
-    world.end()
+    world.inside.end()
 
 
 LIMITED = "WITH (max_records_per_second = 1000)"  # a source with a rate has its own reader
@@ -86,7 +85,7 @@ def test_a_reader_joins_and_leaves_alone(world: World) -> None:
     until(lambda: world.texts("b") == ["2", "4"])
     world.inside.execute("DROP SOURCE b CASCADE")
     assert world.connected("a") == first
-    assert not any("/b" in f"{r}/{t}" for r, topics in world.inside.engine.newest.offsets.items() for t in topics if t == "b")
+    assert not any(world.topic("b") in topics for topics in world.inside.engine.newest.offsets.values())
 
 
 def test_a_reader_gets_more_topics_and_loses_none_of_its_records(world: World) -> None:
@@ -146,7 +145,7 @@ def test_a_reader_that_fails_is_stalled_alone(world: World, monkeypatch: pytest.
     world.source("b", LIMITED)
     first = world.connected("a", "b")
     health = world.inside.engine.health
-    name = next(c.reader.name for c in world.inside.engine.inputs._connections.values() if c.reader.topics == ("b",))
+    name = next(c.reader.name for c in world.inside.engine.inputs._connections.values() if c.reader.topics == (world.topic("b"),))
     look = health.look
 
     def unreachable(reader: Any) -> Any:

@@ -35,11 +35,10 @@ DECLARED = f"({COLUMNS}, PRIMARY KEY (id) NOT ENFORCED)"
 
 
 class World:
-    """An engine in this process, and a broker."""
+    """An engine in this process, and the time of each record that it reads."""
 
-    def __init__(self, session: Any, folder: Path) -> None:
-        self.kafka = Kafka(folder / "kafka")
-        self.kafka.start()
+    def __init__(self, session: Any, folder: Path, kafka: Kafka) -> None:
+        self.kafka = kafka
         self.producer = Producer({"bootstrap.servers": self.kafka.address})
         self.inside = Inside(session, folder / "lake")
         self.freshness = Freshness(self.inside.engine)
@@ -72,16 +71,12 @@ class World:
         until(read)
         return [oldest[id][0] for id in sources]
 
-    def end(self) -> None:
-        self.inside.end()
-        self.kafka.stop()
-
 
 @pytest.fixture(scope="module")
-def world(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    world = World(session, tmp_path_factory.mktemp("times"))
+def world(session: Any, tmp_path_factory: pytest.TempPathFactory, kafka: Kafka) -> Iterator[World]:
+    world = World(session, tmp_path_factory.mktemp("times"), kafka)
     yield world
-    world.end()
+    world.inside.end()
 
 
 @pytest.mark.parametrize(
@@ -121,10 +116,10 @@ def test_the_time_of_a_record_in_a_transaction(world: World) -> None:
 
 def test_the_lag_is_unknown_until_a_reader_has_an_answer(world: World) -> None:
     """The lag is never 0 between RESUME and the tick that reads the record that waits."""
-    world.kafka.create_topic("paused")
-    id = world.source("paused", "paused", f"({COLUMNS})", "", "FORMAT JSON")
+    world.kafka.create_topic("resumed")
+    id = world.source("paused", "resumed", f"({COLUMNS})", "", "FORMAT JSON")
     world.inside.execute("PAUSE SOURCE paused")
-    world.producer.produce("paused", json.dumps(ROW), timestamp=KAFKA_MS)
+    world.producer.produce("resumed", json.dumps(ROW), timestamp=KAFKA_MS)
     world.producer.flush()
     n, states = world.inside.engine.newest.n, []
 
