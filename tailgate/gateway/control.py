@@ -235,6 +235,7 @@ class Control:
             if time.monotonic() > deadline:
                 raise _ended()
             await asyncio.sleep(NEXT_ENGINE_LOOK_S)
+        self._known = None  # the log that this process has read may not have the later epoch yet
 
     async def _request(self, path: str, timeout: float) -> tuple[int, control.Answer]:
         """Sends a request that changes nothing, and returns the status and the body of the answer."""

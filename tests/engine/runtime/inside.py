@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control.statements import Statements
+from tailgate.engine.runtime.ticks import repeated_writes
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.engine.runtime.ticks.writes import Writes
 from tailgate.lake.catalog import Item
@@ -52,7 +54,8 @@ class Inside:
         self.engine = Engine(self.lake, session, self.writer, parallelism)
         self.installation = Installation(self.engine)
         self.statements = Statements(self.engine, self.installation)
-        self.writes = Writes(self.engine.inbox, lambda: self.engine.catalog, self.engine.enter, confirm=self.engine.confirm)
+        find = partial(repeated_writes.find, self.lake, self.engine.inbox)
+        self.writes = Writes(self.engine.inbox, lambda: self.engine.catalog, self.engine.enter, find=find, confirm=self.engine.confirm)
         self.follower = Follower(self.lake, self.writer.epoch)
         self.ended: BaseException | None = None
         self.installation.recover()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -12,9 +13,11 @@ import pytest
 
 from tailgate.engine.runtime.backfill.fills import Fill, Piece
 from tailgate.lake.control import Part, Write
-from tailgate.lake.errors import CrashShutdown
+from tailgate.lake.errors import CrashShutdown, Replaced
+from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import stream
 from tailgate.lake.types import arrow_schema
+from tailgate.lake.writer.log_writer import open_epoch
 from tests.engine.runtime.inside import Inside
 
 pytestmark = pytest.mark.spark
@@ -79,6 +82,18 @@ def test_a_durable_write_of_an_engine_that_hands_over(engine: Inside, monkeypatc
     monkeypatch.setattr(engine.engine, "_source", Ending())
     assert engine.writes.write(increment(engine, entered - 1)) == {"number": entered}
     engine.engine.raise_failure()
+
+
+def test_a_write_that_the_next_engine_may_miss(engine: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another engine has begun, so the write is not acknowledged, also if it is sent again to the one that was replaced."""
+    monkeypatch.setattr(engine.engine, "_source", SimpleNamespace(advance=lambda *_: None))  # no tick reads the entry
+    base = engine.engine.inbox.newest
+    writer = open_epoch(Lake(tmp_path / "lake"), take_over=True)
+    for again in (False, True):
+        with pytest.raises(Replaced):
+            engine.writes.write(increment(engine, base), "a", again)
+        assert engine.engine.inbox.newest == base + 1
+    writer.close()
 
 
 def test_a_piece_of_a_fill_is_sent_once(engine: Inside) -> None:

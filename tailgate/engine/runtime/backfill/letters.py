@@ -133,9 +133,11 @@ class Letters:
         return reading.snapshot(engine.lake, letters.id, engine.newest.time).sort_by([("partition", "ascending"), ("offset", "ascending")])
 
     def _enter(self, source: Source, records: list[Record]) -> None:
-        """Writes records to the inbox and waits for their tick."""
+        """Writes records to the inbox and waits for their tick. Raises `Replaced` if the next engine may not read them."""
         engine = self._engine
-        engine.wait_inbox(engine.enter(records), lambda: source.id in engine.catalog.items)
+        number = engine.enter(records)
+        engine.wait_inbox(number, lambda: source.id in engine.catalog.items)
+        engine.confirm(number)
 
 
 class _Having:

@@ -114,8 +114,8 @@ class ProcessingLog(threading.Thread):
             new = {query: error for query, error in errors.items() if self._errors.get(query) != error}
             self._errors = errors
             self._write(of_production(query, error, engine.newest.time) for query, error in new.items())
-        except (OSError, ValueError):
-            log.warning("the status of sinks cannot be read", exc_info=True)
+        except Exception:
+            log.warning("errors of sinks are not logged", exc_info=True)
 
     def _is_created(self) -> bool:
         """Creates the stream and its topic. Returns False if it has to be tried again."""

@@ -212,7 +212,7 @@ class Engine(EngineLog):
 
     def _remove_read(self) -> None:
         """Removes entries of the inbox after their ticks, until the engine stops. In a bucket, no tick waits for these requests."""
-        n, removed = self.newest.n, self.newest.inbox
+        n, removed = self.newest.n, self.inbox.consumed
         while not self.stopping:
             newest = self.wait_newer(n, IDLE_S)
             self.inbox.remove(removed, newest.inbox)

@@ -130,6 +130,7 @@ class Writes:
             raise ProgramLimitExceeded(f"a transaction of {len(body)} bytes; {TRANSACTION_BYTES_MAX} are the most")
         write = Write.decode(body)
         if again and (number := self._find(id, write.base)):
+            self._confirm(number)
             return {"number": number}
         with self._lock:
             self._wait_turn(write)

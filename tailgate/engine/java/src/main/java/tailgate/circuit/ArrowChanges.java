@@ -27,7 +27,7 @@ final class ArrowChanges implements AutoCloseable {
   private final Column[] columns;
   private final BaseFixedWidthVector weights;
 
-  ArrowChanges(StructType schema, WritableByteChannel out) throws IOException {
+  ArrowChanges(StructType schema, WritableByteChannel out) {
     int width = schema.length();
     root = VectorSchemaRoot.create(
         ArrowUtils.toArrowSchema(schema.add("__weight", DataTypes.LongType, false), "UTC", false, false), ArrowUtils.rootAllocator());
@@ -35,7 +35,6 @@ final class ArrowChanges implements AutoCloseable {
     columns = new Column[width];
     for (int i = 0; i < width; i++) columns[i] = column(schema.apply(i).dataType(), root.getVector(i), i, width);
     weights = (BaseFixedWidthVector) root.getVector(width);
-    stream.start();
   }
 
   /** Writes the first `n` rows as a batch. */
@@ -48,11 +47,15 @@ final class ArrowChanges implements AutoCloseable {
     stream.writeBatch();
   }
 
+  /** Ends the stream. One without a batch has the schema. */
   void end() throws IOException { stream.end(); }
 
   @Override public void close() {
-    stream.close();
-    root.close();
+    try {
+      stream.close();
+    } finally {
+      root.close();
+    }
   }
 
   private static void setValid(long validity, int i) {

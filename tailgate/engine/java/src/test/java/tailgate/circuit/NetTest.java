@@ -5,6 +5,8 @@ import static tailgate.circuit.Lab.*;
 
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.nio.channels.Channels;
@@ -120,6 +122,20 @@ class NetTest {
       rows.add(root.getSchema().toString());
     }
     return rows;
+  }
+
+  /** A stream that cannot be written, as on a full disk, releases the memory outside the heap. */
+  @Test void aFailureReleasesItsMemory() throws Exception {
+    OutputStream full = new OutputStream() {
+      @Override public void write(int b) throws IOException { throw new IOException("No space left on device"); }
+    };
+    long before = ArrowUtils.rootAllocator().getAllocatedMemory();
+    assertThrows(IOException.class, () -> {
+      try (ArrowChanges stream = new ArrowChanges(ROW, Channels.newChannel(full))) {
+        stream.write(new byte[][] {unsafe(1).getBytes()}, new long[] {1}, 1);
+      }
+    });
+    assertEquals(before, ArrowUtils.rootAllocator().getAllocatedMemory());
   }
 
   @Test void nothingIsNothing(@TempDir Path folder) throws Exception {
