@@ -10,7 +10,7 @@ from tailgate.engine.plan.analysis.keys import key
 from tailgate.engine.plan.rules import compile
 from tailgate.engine.plan.rules.change import SingleRow, leaves
 from tailgate.engine.plan.views.digest import is_paused
-from tailgate.engine.plan.views.streams import Streams
+from tailgate.engine.plan.views.streams import Streams, joins_in_order
 from tailgate.lake.catalog import ERRORS, ROUNDS, Catalog, Change, Item, MaterializedView, View, ViewErrors, ksqldb_of, skips
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
 from tailgate.lake.readers.failed import failure
@@ -79,6 +79,7 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
                 hint="Create it WITH (on_error = 'skip'), too.",
             )
         check_base(base)
+    _check_no_paused_stream(view, after)
     return view
 
 
@@ -87,6 +88,15 @@ def check_base(item: Item) -> None:
     _check_not_failed(item)
     if not item.ready:
         raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being filled', hint="Create the view when it is ready.")
+
+
+def _check_no_paused_stream(view: MaterializedView, catalog: Catalog) -> None:
+    """Raises 0A000 for a join of a stream if a query below it is paused: the records that arrive meanwhile would join out of order."""
+    paused = (ksqldb_of(catalog[id]) for id in sorted(catalog.below(view)) if is_paused(catalog[id]))
+    query = next((ksqldb.query for ksqldb in paused if ksqldb is not None and ksqldb.query), "")
+    if query and joins_in_order(view, catalog):
+        message = f"a join of a stream above query {query}, which is paused, is not supported"
+        raise FeatureNotSupported(message, hint=f"RESUME {query} first.")
 
 
 def check_maintained(item: Item) -> None:

@@ -120,10 +120,10 @@ class Snapshot:
 
     def _show(self, shape: mirror.Shape) -> None:
         """Makes the rows of a relation of the schema tailgate readable: those that the statement was given, or none."""
-        rows = self._written.get(shape.relation)
-        if shape.relation in self._laid and self._laid[shape.relation] is rows:
-            return
-        overlay.show(self._cursor, shape, rows.changes if rows is not None else arrow_schema(shape.columns, weight=True).empty_table())
+        rows, laid = self._written.get(shape.relation), self._laid.pop(shape.relation, None)
+        if rows is None or rows is not laid:
+            none = arrow_schema(shape.columns, weight=True).empty_table()
+            overlay.show(self._cursor, shape, none if rows is None else rows.changes)
         if rows is not None:
             self._laid[shape.relation] = rows
 

@@ -49,10 +49,10 @@ def _net_by_row(changes: pa.Table) -> pa.Table:
     return changes.take(total[_ROW + "_min"]).set_column(changes.num_columns - 1, changes.schema.field(WEIGHT), total[WEIGHT + "_sum"])
 
 
-def net_without(changes: pa.Table, column: str) -> pa.Table:
-    """Returns the net of changes without those that only change one column. Does not preserve the order of rows."""
+def net_without(changes: pa.Table, *columns: str) -> pa.Table:
+    """Returns the net of changes without those that only change these columns. Does not preserve the order of rows."""
     changes = net(changes)
-    rest = flattened(changes.drop_columns([column, WEIGHT]))
+    rest = flattened(changes.drop_columns([*columns, WEIGHT]))
     numbered = rest.append_column(_ROW, pa.array(range(changes.num_rows), pa.int64())).append_column(WEIGHT, changes[WEIGHT])
     groups = numbered.group_by(rest.column_names, use_threads=False).aggregate([(_ROW, "list"), (WEIGHT, "sum")])
     changed = groups.filter(pc.not_equal(groups[WEIGHT + "_sum"], 0))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -11,6 +13,9 @@ from tailgate.engine.ddl.view import create_view
 from tailgate.engine.plan.views.catalog_graph import BACKFILL, backfill_inputs, compile_catalog
 from tailgate.engine.plan.views.nodes import with_new_nodes
 from tailgate.engine.plan.views.streams import Streams
+from tailgate.engine.runtime.backfill.installation import Installation
+from tailgate.engine.runtime.backfill.preparation import replacements_of
+from tailgate.engine.runtime.control.fill_waits import cancel
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, ksqldb_of
 from tailgate.lake.catalog.formats import Failure
 from tailgate.lake.catalog.roles import OPERATOR_ID, Role
@@ -100,7 +105,11 @@ def test_a_query_that_joins_a_stream_is_terminated_only() -> None:
         stopped((view,), catalog, ends=False)
     assert views_of(stopped((view,), catalog, ends=True))[0].paused
     high, _, catalog = derived(HIGH, catalog)
-    _, _, catalog = derived(join.replace("readings", "high").replace("STREAM j", "STREAM k"), catalog)
+    join = join.replace("readings", "high").replace("STREAM j", "STREAM k")
+    with pytest.raises(FeatureNotSupported, match="a join of a stream above query CSAS_HIGH_1, which is paused"):
+        derived(join, catalog.apply(stopped((high,), catalog, ends=False)))
+    assert derived(join, catalog.apply(stopped((high,), catalog, ends=True)))[0].name == "k"
+    _, _, catalog = derived(join, catalog)
     with pytest.raises(FeatureNotSupported, match='PAUSE of query CSAS_HIGH_1, which is below "k", which joins a stream'):
         stopped((high,), catalog, ends=False)
 
@@ -130,6 +139,17 @@ def test_a_query_continues_if_its_inputs_run() -> None:
     failed = catalog.apply(Change(put=(replace(high, paused=False, failed=Failure(1, "it has failed")),)))
     with pytest.raises(ObjectNotInPrerequisiteState, match="it has failed"):
         paused((above,), failed)
+
+
+def test_the_replacement_of_a_view_above_a_resumed_query_is_not_canceled() -> None:
+    """The view would stay as it was when the query was paused."""
+    _, _, above, catalog = queries()
+    view = replace(above, paused=True, ksqldb=None)  # as of PostgreSQL's dialect
+    catalog = catalog.apply(Change(put=(view,)))
+    catalog = catalog.apply(Change(put=tuple(replacements_of([view], catalog))))
+    installation = cast(Installation, SimpleNamespace(engine=SimpleNamespace(catalog=catalog)))
+    with pytest.raises(ObjectNotInPrerequisiteState, match='filling materialized view "n" cannot be canceled'):
+        cancel(installation, view)
 
 
 def test_a_view_may_be_created_over_a_paused_query() -> None:

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from threading import Event
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -100,7 +101,7 @@ class Ending:
     """The part of an engine that its threads wait for, with an empty catalog."""
 
     def __init__(self) -> None:
-        self.ended, self.catalog = Event(), Catalog()
+        self.ended, self.catalog, self.lake = Event(), Catalog(), SimpleNamespace(store=SimpleNamespace(look_s=0.0))
 
     @property
     def stopping(self) -> bool:

@@ -92,10 +92,9 @@ def paused(views: tuple[MaterializedView, ...], catalog: Catalog) -> tuple[Mater
     ids = {view.id for view in waiting}
     check_ready(maintained_readers(ids, catalog), catalog)
     for view in waiting:
-        bases = [catalog[id] for id in sorted(stored_inputs(view, catalog) - ids)]
-        check_ready((view, *bases), catalog)
-        for base in bases:
-            check_base(base)
+        check_ready((view, *(catalog[id] for id in sorted(catalog.below(view) - ids))), catalog)
+        for id in sorted(stored_inputs(view, catalog) - ids):
+            check_base(catalog[id])
     return waiting
 
 

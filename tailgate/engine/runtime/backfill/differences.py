@@ -17,14 +17,16 @@ from tailgate.lake.log.entry import stream
 from tailgate.lake.readers import reading
 from tailgate.lake.tables.weights import negated, net_without, total
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
-from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL
+from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, PSEUDO_COLUMNS, ROW_NUMBER
+
+POSITION = (*PSEUDO_COLUMNS, ROW_NUMBER)  # columns of the row of a stream that are the same when its record is read again
 
 
 class Difference:
     """The difference between the rows of two relations.
 
     The snapshots are compared while ticks run; `now` adds the changes since then, between two
-    ticks. With `keeps_rows`, it has no deletions.
+    ticks. With `keeps_rows`, it only adds rows of records that the old relation lacks.
     """
 
     def __init__(self, engine: Engine, old: int, new: int, columns: tuple[Field, ...], *, keeps_rows: bool = False) -> None:
@@ -48,9 +50,14 @@ class Difference:
         return (self._old, stream(net)) if net.num_rows else None
 
     def _total(self, parts: list[pa.Table]) -> pa.Table:
-        """Returns the net of changes. A row of a stream that is read again keeps its place in the order of all records."""
-        net = total(parts, self._schema)
-        return net_without(net, ARRIVAL) if ARRIVAL in self._schema.names else net
+        """Returns the net of changes. A row of a stream that is read again keeps its place in the order of all records.
+
+        With `keeps_rows` it keeps all values, because UNIX_TIMESTAMP has another one.
+        """
+        net, names = total(parts, self._schema), self._schema.names[:-1]
+        if self._keeps_rows and "rowoffset" in names:
+            return net_without(net, *(name for name in names if name not in POSITION))
+        return net_without(net, ARRIVAL) if ARRIVAL in names else net
 
 
 class Addition:

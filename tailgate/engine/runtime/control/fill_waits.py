@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
+from tailgate.engine.plan.views.digest import is_paused
 from tailgate.engine.plan.views.nodes import is_stale
 from tailgate.engine.plan.views.replacements import group
 from tailgate.engine.runtime.backfill.installation import Installation
@@ -71,7 +72,7 @@ def cancel(installation: Installation, view: MaterializedView) -> None:
     ended: list[Item] = [view]
     if view.id in coming:
         ended = [i for i in coming.values() if group(i) == group(coming[view.id])]
-    needed = [catalog[i.replaces] for i in ended if i.replaces and is_stale(catalog[i.replaces])]
+    needed = [old for i in ended if i.replaces and (is_stale(old := catalog[i.replaces]) or is_paused(old))]
     if needed or ksqldb_of(view) is not None:
         name = needed[0].name if needed else view.name
         hint = "Its rows are not kept up to date without it. Drop the view, or replace it."

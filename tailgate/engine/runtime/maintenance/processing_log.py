@@ -52,7 +52,8 @@ TICKS_MAX = 1000  # ticks whose failures wait
 MESSAGES_MAX = 1000  # of one tick
 BUFFERED_MAX = 10_000  # messages that the broker has not acknowledged
 ACKNOWLEDGED_MS = 10_000  # the age at which such a message is dropped
-LOOK_S = 1.0  # between two checks whether the engine stops, or sinks have failed
+LOOK_S = 1.0  # between two checks whether the engine stops
+LOOKS = 20  # between two looks at the status of sinks: a second, at least so many times `Store.look_s`: 10 s in a bucket
 RETRY_S = 5.0  # between two attempts to create the stream
 
 
@@ -94,7 +95,7 @@ class ProcessingLog(threading.Thread):
     def run(self) -> None:
         while not self._engine.stopping and not self._is_created():
             self._engine.ended.wait(RETRY_S)
-        looked = time.monotonic()
+        looked, look_s = time.monotonic(), max(LOOK_S, LOOKS * self._engine.lake.store.look_s)
         while not self._engine.stopping:
             try:
                 self._write(messages(self._waiting.get(timeout=LOOK_S)))
@@ -102,7 +103,7 @@ class ProcessingLog(threading.Thread):
                 self._producer.poll(0)
             except Exception:
                 log.exception("failures of a tick are not logged")
-            if time.monotonic() - looked >= LOOK_S:
+            if time.monotonic() - looked >= look_s:
                 self._look_at_sinks()
                 looked = time.monotonic()
 

@@ -3,7 +3,7 @@
 import { choice, confirmed, element, failure, notice, table } from "/dom.js";
 import { qualified, records, run } from "/sql.js";
 
-const SOURCES = "SELECT schema, name, dead_letters > 0 AS recent FROM tailgate.sources ORDER BY schema, name LIMIT 500";
+const SOURCES = "SELECT schema, name, coalesce(dead_letters, 0) > 0 AS recent FROM tailgate.sources ORDER BY recent DESC, schema, name LIMIT 500";
 const SHOWN_MAX = 200; // sources
 
 // Shows the dead letters of one source, or without words those of the sources that have had new ones since the engine started.

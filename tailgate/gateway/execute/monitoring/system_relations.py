@@ -1,6 +1,6 @@
 """The rows of the relations of the schema `tailgate` that a role may see, computed when a statement reads them.
 
-a statement ──► engine's status, other gateways, files of the lake ──► rows, laid over empty tables in the snapshot of the statement
+a statement ──► engine's status, other gateways, files of the lake ──► rows, which the snapshot of the statement reads
 """
 
 from __future__ import annotations
