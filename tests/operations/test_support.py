@@ -84,8 +84,8 @@ def test_top_shows_the_status_and_rates(tmp_path: Path, capsys: pytest.CaptureFi
     assert "engine    running" in capsys.readouterr().out
     report = {
         "data": "lake", "disk_free": 0.5, "entry": None, "engine": {"state": "running"}, "gateways": [], "views": {}, "sinks": {},
-        "sources": {"orders": {"status": "running", "per_second": 12.5}}, "alerts": [], "problems": [], "ticks": 30,
-        "tick_ms": {"p50": 4.0, "p95": 7.5},
+        "gateways_not_reached": [], "sources": {"orders": {"status": "running", "per_second": 12.5}}, "alerts": [], "problems": [],
+        "ticks": 30, "tick_ms": {"p50": 4.0, "p95": 7.5},
     }  # fmt: skip
     lines = list(view(report, ({**report, "ticks": 10}, 100.0), 104.0))
     assert "ticks     5.0/s, p50 4.0 ms, p95 7.5 ms" in lines

@@ -41,7 +41,7 @@ def test_a_paused_query_continues_without_loss(world: World) -> None:
         assert world.engine.execute(f"PAUSE {world.query(name)}")["tag"] == "PAUSE"
     states = {name: world.engine.get("/status")["views"][name]["status"] for name in ("sums", "odd", "counts")}
     assert states == {"sums": "paused", "odd": "paused", "counts": "running"}
-    world.engine.execute("CREATE TABLE counted AS SELECT k, count(*) AS n FROM odd GROUP BY k EMIT CHANGES", EARLIEST)
+    world.engine.execute("CREATE TABLE numbered AS SELECT k, count(*) AS n FROM odd GROUP BY k EMIT CHANGES", EARLIEST)
     before = world.lake.log.newest()
     assert before is not None
     world.send("r", "a", 3)
@@ -52,11 +52,11 @@ def test_a_paused_query_continues_without_loss(world: World) -> None:
     assert not [item for item in world.lake.catalog().items.values() if is_transient(item)]
     world.send("r", "b", 5)
     until(lambda: world.rows("same") == [("a", 4), ("b", 5)])
-    assert [world.rows(name) for name in ("sums", "odd", "counts", "counted")] == [[("a", 1)]] * 4
+    assert [world.rows(name) for name in ("sums", "odd", "counts", "numbered")] == [[("a", 1)]] * 4
     assert world.engine.execute("RESUME ALL")["tag"] == "RESUME"
     assert world.rows("sums") == [("a", 4), ("b", 5)]
     assert world.rows("odd") == [("a", 1), ("a", 3), ("b", 5)]
-    until(lambda: [world.rows(name) for name in ("counts", "counted")] == [[("a", 2), ("b", 1)]] * 2)
+    until(lambda: [world.rows(name) for name in ("counts", "numbered")] == [[("a", 2), ("b", 1)]] * 2)
     newest = world.lake.log.newest()
     assert newest is not None
     gained = [row for entry in world.lake.log.after(before.n, newest.n) for row in _rows(entry.changes(world.view("odd").id))]
