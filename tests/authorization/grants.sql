@@ -174,7 +174,10 @@ operator: REASSIGN OWNED BY low, helper TO boss
 boss: SELECT relname, rolname FROM pg_class JOIN pg_roles AS r ON relowner = r.oid WHERE relname IN ('one', 'two', 'g', 'w', 'q') ORDER BY 1
 boss: SELECT nspname, rolname, nspacl FROM pg_namespace JOIN pg_roles AS r ON nspowner = r.oid WHERE nspname = 'lo'
 operator: BEGIN
+operator: CREATE TYPE feeling AS ENUM ('sad')
+operator: ALTER TYPE feeling OWNER TO boss
 operator: REASSIGN OWNED BY boss TO low
+operator: SELECT rolname FROM pg_type JOIN pg_roles AS r ON typowner = r.oid WHERE typname = 'feeling'
 operator: SELECT relname, rolname FROM pg_class JOIN pg_roles AS r ON relowner = r.oid WHERE relname IN ('one', 'two', 'g', 'w', 'q') ORDER BY 1
 operator: DROP OWNED BY low CASCADE
 operator: SELECT relname FROM pg_class WHERE relname IN ('one', 'two', 'g', 'w', 'q') ORDER BY 1

@@ -116,3 +116,15 @@ def test_where_current_of_needs_the_primary_key(world: World) -> None:
             with pytest.raises(errors.FeatureNotSupported, match=message):
                 connection.execute(statement)
             connection.rollback()
+
+
+def test_columns_of_one_random_row_are_not_assigned_apart(world: World) -> None:
+    """Each column is a subquery of its own, so a random row would be another one for each."""
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        connection.execute("CREATE TABLE t (a float8, b float8)")
+        connection.execute("INSERT INTO t VALUES (0, 0), (1, 1), (2, 2)")
+        for query in ("SELECT r, r FROM (SELECT random() AS r) x", "SELECT a, b FROM t ORDER BY random() LIMIT 1"):
+            with pytest.raises(errors.FeatureNotSupported, match="whose rows depend on volatile functions"):
+                connection.execute(f"UPDATE t SET (a, b) = ({query})")
+        connection.execute("UPDATE t SET (a, b) = (SELECT random(), random())")
+        assert connection.execute("SELECT bool_and(a <> b) FROM t").fetchone() == (True,)

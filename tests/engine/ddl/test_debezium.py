@@ -310,6 +310,9 @@ def test_texts_of_postgresqls_types(session: Any, tmp_path: Path) -> None:
         ]
     )
     assert [row[1] for row in keyed.held()] == [2]
+    arrays = json_source(session, tmp_path / "arrays", "id int, a macaddr[], b varbit[], PRIMARY KEY (id) NOT ENFORCED")
+    arrays.send([postgres("c", 1, {"id": 1, "a": ["08:00:2b:01:02:03", None], "b": ["101"]})])
+    assert arrays.held() == {(1, ("08:00:2b:01:02:03", None), ("101",))}
 
 
 def test_money_is_a_decimal(session: Any, tmp_path: Path) -> None:

@@ -20,7 +20,9 @@ CONNECT_MONEY = replace(NUMERIC, modifiers=(19, 2), declared=True)  # 64 bits of
 
 
 def connect_type(type: Type) -> Type:
-    """Returns the type as which the decoder of Debezium's JSON returns values of a column's type."""
+    """Returns the type as which the decoder of Debezium's JSON returns values of a column's type. It returns arrays as they are stored."""
+    if type.is_array:
+        return type
     return TEXT if type.name in CONNECT_TEXTS else CONNECT_MONEY if type.name == "money" else type
 
 

@@ -44,7 +44,8 @@ def _places(prepared: Prepared | None, catalog: Catalog, table: Table, key: tupl
     """
     if prepared is not None and prepared.locked:
         references = sum(scan.relation == table.id for scan in scans(prepared.query.plan))
-        locked = prepared.locked.union(*(catalog.below(catalog[id]) for id in prepared.locked))  # views, and the tables below them
+        existing = [item for id in prepared.locked if (item := catalog.get(id)) is not None]  # the block may have dropped others
+        locked = prepared.locked.union(*map(catalog.below, existing))  # views, and the tables below them
         if table.id not in locked or not references:
             raise InvalidCursorState(f'{cursor} does not have a FOR UPDATE/SHARE reference to table "{table.name}"')
         if references > 1:

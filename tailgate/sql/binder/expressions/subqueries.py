@@ -9,16 +9,18 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.errors import SyntaxError_
+from tailgate.lake.errors import FeatureNotSupported, SyntaxError_
 from tailgate.lake.types import BOOL
 from tailgate.sql.binder.context import Closure, ExpressionBinder
 from tailgate.sql.binder.expressions.columns import bind_fields
 from tailgate.sql.binder.expressions.row_comparison import compare_rows
 from tailgate.sql.binder.types.dimensions import with_dimensions
 from tailgate.sql.binder.types.overloads import fixed
+from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.grammar.names import position
 from tailgate.sql.numeric_types import is_maintained
 from tailgate.sql.plan import Column, Not, Project, Relation, Scalar
+from tailgate.sql.plan.properties import is_volatile
 from tailgate.sql.plan.subqueries import Subquery, as_scalar
 
 
@@ -31,10 +33,14 @@ def bind_scalar(binder: ExpressionBinder, node: exp.Subquery) -> Scalar:
 
 
 def bind_columns(binder: ExpressionBinder, node: exp.Subquery, count: int) -> list[Scalar]:
-    """Binds (SELECT a, b, …) as the values of this number of columns, which are NULL without a row. Raises 42601."""
+    """Binds (SELECT a, b, …) as the values of this number of columns, which are NULL without a row. Raises 42601, 0A000."""
     closure, relation = _bound(binder, node.this)
     if len(relation.columns) != count:
         raise SyntaxError_("number of columns does not match number of values", position=position(node))
+    rows = decorrelate(relation)
+    if count > 1 and is_volatile(rows.input if isinstance(rows, Project) else rows):  # each column would be of another row
+        message = "assigning several columns of a query whose rows depend on volatile functions is not supported"
+        raise FeatureNotSupported(message, hint="Use UPDATE … FROM.", position=position(node))
     return [_value(closure, relation, i, position(node)) for i in range(count)]
 
 

@@ -24,6 +24,7 @@ from tailgate.lake.catalog.roles import OPERATOR, Role
 from tailgate.lake.control import StatementRequest
 from tailgate.lake.errors import ActiveSqlTransaction, DuplicateTable, FeatureNotSupported, ObjectNotInPrerequisiteState
 from tailgate.lake.uncommitted import is_local
+from tailgate.sql.new_items import with_article
 from tailgate.sql.sequence_definitions import create_sequence
 from tailgate.sql.statements import (
     AlterDomain,
@@ -255,8 +256,8 @@ def domain_change(altered: DomainAlteration, catalog: Catalog) -> Planned:
 def _check_kinds(change: Change, catalog: Catalog, statement: str) -> None:
     """Raises 25001 if a statement about all objects of a role concerns one that a block may not drop or alter."""
     for item in (*change.put, *(catalog.items[id] for id in change.drop if id in catalog.items)):
-        if item.kind not in (*BLOCK_KINDS, "function") and not isinstance(item, DroppedWithOwner):
-            raise ActiveSqlTransaction(f"{statement} of a {item.kind} cannot run inside a transaction block")
+        if item.kind not in (*BLOCK_KINDS, "function", "enum", "composite") and not isinstance(item, DroppedWithOwner):
+            raise ActiveSqlTransaction(f"{statement} of {with_article(item.kind)} cannot run inside a transaction block")
 
 
 def check_in_block(change: Change) -> None:
