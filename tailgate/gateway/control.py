@@ -318,7 +318,10 @@ async def _opened(engine: engines.Announcement, timeout: float) -> Connection:
     context = process_tls.trusting(engine.certificate)
     try:
         reader, writer = await asyncio.wait_for(asyncio.open_connection(host, port, ssl=context), timeout)
-        keep_alive(writer.get_extra_info("socket"))
+        peer = writer.get_extra_info("socket")
+        if peer is None:
+            raise ConnectionResetError("the connection ended at once")
+        keep_alive(peer)
     except (OSError, asyncio.TimeoutError):
         raise SystemError_("the engine does not answer", detail=f"Nothing takes connections at {engine.address}.") from None
     return Connection(engine, reader, writer)
