@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
@@ -155,3 +156,19 @@ def test_an_engine_that_ended_without_notice(live: Live, engine: Engine) -> None
             connection.execute("create materialized view w as select id from v")
         assert time.monotonic() - start < CONNECT_S / 2  # it does not wait for another engine
         assert connection.execute("select count(*) from v").fetchone() == (4,)
+
+
+def test_an_engine_that_ends_a_connection_at_once(live: Live, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection is gone when the gateway gets it: the engine was killed meanwhile."""
+    connect = asyncio.open_connection
+
+    async def ended(*address: Any, **options: Any) -> Any:
+        reader, writer = await connect(*address, **options)
+        writer.transport.abort()
+        await asyncio.sleep(0)
+        return reader, writer
+
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        monkeypatch.setattr(asyncio, "open_connection", ended)
+        with pytest.raises(psycopg.errors.SystemError, match="the engine does not answer"):
+            connection.execute("create materialized view w as select id from v")
