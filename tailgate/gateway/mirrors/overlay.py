@@ -34,7 +34,8 @@ def generation() -> int:
 class UncommittedChanges:
     """Uncommitted net changes of a relation, or the rows of one that is not in the log.
 
-    Within one `generation`, later changes are the earlier ones with rows appended.
+    Within one `generation`, later changes are the earlier ones with rows appended. The rows of a relation of the schema
+    tailgate have no weights.
     """
 
     item: Item
@@ -43,8 +44,8 @@ class UncommittedChanges:
 
 
 def show(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, rows: pa.Table) -> None:
-    """Makes the connection read a relation of the schema tailgate as these rows, without a copy. Their weights, 1 each, are left out."""
-    connection.register(shape.table, mirror.positional(shape, rows).drop_columns([WEIGHT]))
+    """Makes the connection read a relation of the schema tailgate as these rows, without a copy."""
+    connection.register(shape.table, rows.rename_columns(shape.names))
 
 
 def append(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, more: pa.Table) -> None:

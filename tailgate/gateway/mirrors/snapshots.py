@@ -122,7 +122,7 @@ class Snapshot:
         """Makes the rows of a relation of the schema tailgate readable: those that the statement was given, or none."""
         rows, laid = self._written.get(shape.relation), self._laid.pop(shape.relation, None)
         if rows is None or rows is not laid:
-            none = arrow_schema(shape.columns, weight=True).empty_table()
+            none = arrow_schema(shape.columns).empty_table()
             overlay.show(self._cursor, shape, none if rows is None else rows.changes)
         if rows is not None:
             self._laid[shape.relation] = rows

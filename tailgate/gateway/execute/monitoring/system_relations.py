@@ -15,7 +15,7 @@ from tailgate.gateway.catalog.relations import item_status
 from tailgate.gateway.execute.monitoring.restrictions import NONE, Restriction, restrictions
 from tailgate.gateway.execute.monitoring.states import alert_rows, objective_states, subscription_states
 from tailgate.gateway.freshness import rows as freshness
-from tailgate.gateway.mirrors.overlay import UncommittedChanges, generation
+from tailgate.gateway.mirrors.overlay import UncommittedChanges
 from tailgate.gateway.resources.concurrency import Requester
 from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.session.gateway import Gateway
@@ -23,7 +23,6 @@ from tailgate.gateway.session.session import Session
 from tailgate.lake.catalog import SYSTEM_RELATIONS, Catalog, Item
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import is_system
-from tailgate.lake.tables.weights import weighted
 from tailgate.lake.types import JSONB, arrow_schema
 from tailgate.operations.watch import history
 from tailgate.sql.authorization import may_see
@@ -127,8 +126,8 @@ async def changes(
 
 
 def _changes(item: Item, rows: Rows) -> UncommittedChanges:
-    """Returns rows of a relation as they are laid over its empty table."""
-    return UncommittedChanges(item, weighted(_stored(item, rows), 1), generation())
+    """Returns rows of a relation as a snapshot shows them."""
+    return UncommittedChanges(item, _stored(item, rows))
 
 
 def _stored(item: Item, rows: Rows) -> pa.Table:
