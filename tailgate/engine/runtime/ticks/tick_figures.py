@@ -38,7 +38,6 @@ class TickFigures:
         self.failing = False
         self.committed_at = time.monotonic()
         self.began_at: float | None = None
-        self._committed_s = 0.0  # all committed ticks together
 
     @property
     def running_s(self) -> float:
@@ -49,7 +48,8 @@ class TickFigures:
     @property
     def busy_s(self) -> float:
         """Returns for how long ticks have been running since the start, without those that failed."""
-        return self._committed_s + self.running_s
+        committed = self.phases.series().get(("total",))
+        return (0.0 if committed is None else committed.sum) + self.running_s
 
     def began(self, at: float) -> None:
         """Records the begin of a tick."""
@@ -58,7 +58,6 @@ class TickFigures:
     def committed(self, start: float, computed: float, result: Ticked) -> None:
         """Records a tick that is committed now. `start` and `computed`: when it began, and when the JVM had its result."""
         now = time.monotonic()
-        self._committed_s += now - start
         for phase, seconds in (("circuit", computed - start), ("commit", now - computed), ("total", now - start)):
             self.phases.observe(seconds, phase)
         for relation, (rows, size) in result.sizes.items():
