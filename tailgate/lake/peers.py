@@ -136,19 +136,17 @@ def secret(lake: Lake) -> bytes:
         return secrets.token_bytes(SECRET_BYTES)
 
 
+def listed(lake: Lake) -> list[Peer]:
+    """Returns the running gateways of this machine, and the announced ones of other machines, which may have ended."""
+    return [_peer(name, content) for name, content in announcements.running(lake.store, FOLDER, elsewhere=True)]
+
+
 def announced(lake: Lake, but: str | None = None) -> list[Peer]:
     """Returns the running gateways of this machine, and those of other machines that can be reached, except the one with the name `but`.
 
     Gateways of other machines may have ended.
     """
-    peers = (_peer(name, content) for name, content in announcements.running(lake.store, FOLDER, elsewhere=True) if name != but)
-    return [peer for peer in peers if peer.is_reached]
-
-
-def not_reached(lake: Lake) -> list[Peer]:
-    """Returns the announced gateways of other machines that this one cannot reach. They may have ended."""
-    peers = (_peer(name, content) for name, content in announcements.running(lake.store, FOLDER, elsewhere=True))
-    return [peer for peer in peers if not peer.is_reached]
+    return [peer for peer in listed(lake) if peer.is_reached and peer.name != but]
 
 
 def ask(peer: Peer, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import http.client
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -60,12 +60,13 @@ def report(lake: Lake) -> Report:
     disk = shutil.disk_usage(lake.local.location(""))
     fields: Report = {"data": lake.location, "disk_free": round(disk.free / disk.total, 3), "engine": engine}
     fields["entry"] = None if newest is None else {"n": newest.n, "time": newest.time, "age_ms": max(0, _now() - newest.time)}
+    gateways = peers.listed(lake)
+    reached = [peer for peer in gateways if peer.is_reached]
     fields["gateways"] = [
-        {"pid": peer.pid, "process": peer.process, "listens": [f"{host}:{port}" for host, port in sorted(peer.listens)]}
-        for peer in peers.announced(lake)
+        {"pid": peer.pid, "process": peer.process, "listens": [f"{host}:{port}" for host, port in sorted(peer.listens)]} for peer in reached
     ]
-    fields["gateways_not_reached"] = [peer.process for peer in peers.not_reached(lake)]
-    lags = _lags(lake)
+    fields["gateways_not_reached"] = [peer.process for peer in gateways if not peer.is_reached]
+    lags = _lags(reached)
     for what in SICK:
         fields[what] = {name: _without_errors(item) | lags.get(name, {}) for name, item in answer.get(what, {}).items()}
     fields["sinks_ended"] = sinks_process.ended_unexpectedly(lake)
@@ -122,9 +123,9 @@ def _seconds(ms: float | None) -> str:
     return "unknown" if ms is None else f"{ms / 1000:.1f} s"
 
 
-def _lags(lake: Lake) -> dict[str, dict[str, float | None]]:
+def _lags(gateways: Iterable[peers.Peer]) -> dict[str, dict[str, float | None]]:
     """Returns the freshness lag of each relation, the largest that a gateway shows; unknown if one does not know it."""
-    answers = [peers.ask(peer, {"do": "lags"}, observation.ANSWER_S) for peer in peers.announced(lake)]
+    answers = [peers.ask(peer, {"do": "lags"}, observation.ANSWER_S) for peer in gateways]
     by_gateway = [answer["lags"] for answer in answers if answer is not None and "lags" in answer]
     lags: dict[str, dict[str, float | None]] = {}
     for name in {name for of_gateway in by_gateway for name in of_gateway}:
