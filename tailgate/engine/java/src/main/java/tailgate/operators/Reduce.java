@@ -121,7 +121,7 @@ final class Reduce extends Operator {
   /** Changes, summed by group as they arrive. */
   private final class Groups implements Pending {
     private final RowMap<Group> changes = new RowMap<>();
-    private final Supplier<Group> none = Group::new;
+    private final Supplier<Group> newGroup = Group::new;
     private long newest = Long.MIN_VALUE;  // the greatest time
     private long last;  // the highest order
 
@@ -133,13 +133,13 @@ final class Reduce extends Operator {
       }
       int before = changes.size();
       UnsafeRow key = group.of(row);
-      Group of = changes.computeIfAbsent(key, none);
+      Group of = changes.computeIfAbsent(key, newGroup);
       int bytes = of.add(row, weight, order);
       return changes.size() == before ? bytes : bytes + key.getSizeInBytes() + OVERHEAD * (1 + calls.length);
     }
 
     @Override public void run(Tick tick) {
-      if (always()) changes.computeIfAbsent(group.of(new GenericInternalRow(0)), none);
+      if (always()) changes.computeIfAbsent(group.of(new GenericInternalRow(0)), newGroup);
       StreamClock clock = end < 0 ? null : new StreamClock(tick, id, CLOCK);
       if (clock != null) clock.advance(newest);
       changes.forEach((key, change) -> change(tick, key, change, clock));
