@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tailgate.engine.runtime.maintenance.isolation import Isolation
-from tailgate.engine.runtime.ticks.engine import Engine
+from tailgate.engine.runtime.ticks.engine import IDLE_S, Engine
 from tailgate.lake.errors import Replaced
 from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.rounds import Follower, is_due
@@ -27,7 +27,6 @@ ROUND_MAX_S = 2.0
 BUSY = 0.9
 ROUND_BUSY_MAX_S = 15.0
 SWEEP_RETRY_S = 60.0  # after a sweep that failed
-IDLE_S = 60.0  # limit of a wait for an entry
 
 
 class Follow(threading.Thread):
@@ -65,7 +64,7 @@ class Follow(threading.Thread):
             self._pause(took)
 
     def _pause(self, took_s: float) -> None:
-        """Waits until the next round is due, after one that took so long."""
+        """Waits until the next round is due. `took_s`: the duration of the last one."""
         figures = self._engine.runner.figures
         began, busy_s = time.monotonic(), figures.busy_s
         time.sleep(min(max(ROUND_S, SHARE * took_s), ROUND_MAX_S))
