@@ -133,12 +133,7 @@ def test_killed_and_handed_over(engines: Engines) -> None:
         c.execute("INSERT INTO bag VALUES (2)")  # waits for the second engine
         assert engines.active() == second.pid
         assert c.execute("SELECT total FROM sums").fetchone() == (3,)
-        until(lambda: status(metrics, "/readyz") == 200)
-        third = engines.start("--hand-over")
-        c.execute("INSERT INTO bag VALUES (4)")
-        until(lambda: engines.active() == third.pid)
-        assert second.wait(timedelta(seconds=30)) == 0
-        c.execute("INSERT INTO bag VALUES (8)")
+        hand_over(engines, c, second, metrics)
         assert c.execute("SELECT total FROM sums").fetchone() == (15,)
 
 
@@ -155,14 +150,19 @@ def test_killed_while_a_view_is_filled_and_handed_over(tmp_path: Path) -> None:
         assert created.statusmessage == "CREATE MATERIALIZED VIEW"
         assert engines.active() == second.pid
         assert c.execute("SELECT total FROM sums").fetchone() == (500500,)
-        until(lambda: status(metrics, "/readyz") == 200)
-        third = engines.start("--hand-over")
-        c.execute("INSERT INTO bag VALUES (4)")
-        until(lambda: engines.active() == third.pid)
-        assert second.wait(timedelta(seconds=30)) == 0
-        c.execute("INSERT INTO bag VALUES (8)")
+        hand_over(engines, c, second, metrics)
         assert c.execute("SELECT total FROM sums").fetchone() == (500512,)
     engines.stop()
+
+
+def hand_over(engines: Engines, c: psycopg.Connection[Any], active: Child, metrics: int) -> None:
+    """Replaces the active engine by another one, and adds 12 to the sum. `metrics`: the port of the active engine's metrics."""
+    until(lambda: status(metrics, "/readyz") == 200)
+    following = engines.start("--hand-over")
+    c.execute("INSERT INTO bag VALUES (4)")
+    until(lambda: engines.active() == following.pid)
+    assert active.wait(timedelta(seconds=30)) == 0
+    c.execute("INSERT INTO bag VALUES (8)")
 
 
 @pytest.mark.long
