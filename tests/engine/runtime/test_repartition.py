@@ -163,11 +163,15 @@ def test_windows_leave_after_a_move_and_joins_of_streams_are_refused(tmp_path: P
         world.send(topic, "b", 1, 31 * HOUR_MS)
     until(lambda: world.rows("moved_pairs"))
     world.engine.stop()
-    before = {file for file in world.lake.path.glob("state/**/*") if file.is_file()}
+    before = state_files(world.lake)
     refused = run(tmp_path / "lake", 1)
     assert refused.returncode == 1
     assert "(WithinJoin) cannot be moved to other partitions" in refused.stderr
-    assert {file for file in world.lake.path.glob("state/**/*") if file.is_file()} == before
+    assert state_files(world.lake) == before
+
+
+def state_files(lake: Lake) -> set[Path]:
+    return {file for file in lake.path.glob("state/**/*") if file.is_file()}
 
 
 def newest(world: World) -> Any:
