@@ -210,10 +210,7 @@ class Session:
             self.subscriptions.rewind()
             self.settings.end(undo=True)
         self.transaction.move(Move.ERROR)
-        if self.transaction.savepoints:
-            self.portals.back_to(len(self.transaction.savepoints))
-        else:
-            self.portals.drop_all()
+        self.portals.back_to(len(self.transaction.savepoints))
         self.machine.happened(Event.FAILED)
 
     def fatal(self, sqlstate: str, message: str, detail: str | None = None, hint: str | None = None) -> None:
