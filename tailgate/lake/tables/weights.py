@@ -117,6 +117,12 @@ def positive(table: pa.Table) -> pa.Table:
     return table.filter(pc.greater(table[WEIGHT], 0))
 
 
+def count_added(changes: pa.Table) -> int:
+    """Returns the number of rows with weights above zero, each as often as its weight says."""
+    weights = changes[WEIGHT].to_numpy()
+    return int(weights[weights > 0].sum())
+
+
 def negative(table: pa.Table) -> pa.Table:
     """Returns the rows with weights below zero."""
     return table.filter(pc.less(table[WEIGHT], 0))

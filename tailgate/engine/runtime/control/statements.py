@@ -52,8 +52,8 @@ from tailgate.lake.catalog import Change, Connection, Item, MaterializedView, Si
 from tailgate.lake.catalog.resolution import Resolution, changed
 from tailgate.lake.control import FilledTable, StatementRequest, Write
 from tailgate.lake.errors import FeatureNotSupported, WrongObjectType
-from tailgate.lake.tables.weights import formed
-from tailgate.lake.types import WEIGHT, arrow_schema
+from tailgate.lake.tables.weights import count_added, formed
+from tailgate.lake.types import arrow_schema
 from tailgate.sql.ksqldb.custom_types import with_types
 from tailgate.sql.ksqldb.declared.defaults import with_defaults
 from tailgate.sql.ksqldb.dialect import DIALECTS, SETTING, Dialect
@@ -254,7 +254,7 @@ class Statements:
                     table = replace(ddl.create_table(creation, request.statement.sql, catalog)[0], owner=owner)
                     change, anew = Change(put=(table,)), False
                 case AlterTable() as statement:
-                    altered, change = ddl.alter_table(statement, catalog, _copies(rows) if rows else 0)
+                    altered, change = ddl.alter_table(statement, catalog, count_added(pa.ipc.open_stream(rows).read_all()) if rows else 0)
                     table, messages, anew = altered.after, altered.notices, altered.changes_plans
                 case CreateIndex() as statement:
                     index, _ = create_index(statement, catalog)
@@ -363,12 +363,6 @@ def _is_outside_of_the_catalog(statement: Statement) -> bool:
     if isinstance(statement, Drop):
         return statement.delete_topic
     return isinstance(statement, InsertMessage | ChangeConnector | RetryDeadLetters | DeleteDeadLetters)
-
-
-def _copies(rows: bytes) -> int:
-    """Returns the number of rows, each as often as its weight says, after a change of a table."""
-    weights = pa.ipc.open_stream(rows).read_all().column(WEIGHT).to_numpy()
-    return int(weights[weights > 0].sum())
 
 
 def _filled_again(views: Iterable[Item]) -> list[dict[str, Any]]:

@@ -32,8 +32,8 @@ from tailgate.lake import errors as e
 from tailgate.lake.catalog import Change, Sequence, Table
 from tailgate.lake.control import NEW_TABLE, FilledTable, Part, StatementRequest, StatementResult, Write
 from tailgate.lake.log.entry import stream
-from tailgate.lake.tables.weights import net
-from tailgate.lake.types import WEIGHT, arrow_schema
+from tailgate.lake.tables.weights import count_added, net
+from tailgate.lake.types import arrow_schema
 from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
 from tailgate.sql.name_resolution import resolve
@@ -122,11 +122,11 @@ async def _in_block(session: Session, bound: Bound, statement: Changing, compute
     else:
         table = after.expect(Table, change.table)
     if isinstance(statement, s.AlterTable):
-        weights = change.rows.column(WEIGHT).to_numpy()
-        added = {action.column.name for action in statement.actions if isinstance(action, AddColumn)}
+        copies = count_added(change.rows)
+        columns = {action.column.name for action in statement.actions if isinstance(action, AddColumn)}
         for sequence in after.each(Sequence):
-            if sequence.id not in before and table.id in sequence.depends and sequence.column in added:
-                session.transaction.move_sequence(sequence, advanced(sequence, int(weights[weights > 0].sum())))
+            if sequence.id not in before and table.id in sequence.depends and sequence.column in columns:
+                session.transaction.move_sequence(sequence, advanced(sequence, copies))
     snapshot = session.transaction.snapshot(session.serving)
     assert snapshot is not None
     await add_rows(session, table, change.rows, change.reads, snapshot.inbox)

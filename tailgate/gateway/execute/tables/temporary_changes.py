@@ -15,7 +15,7 @@ from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.writes import altered_rows
 from tailgate.lake.catalog import Change, Table
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.types import WEIGHT
+from tailgate.lake.tables.weights import count_added
 from tailgate.sql import statements as s
 from tailgate.sql.tables import indexes
 from tailgate.sql.tables.alterations import Alteration, alteration
@@ -42,8 +42,7 @@ async def alter(session: Session, bound: Bound, statement: s.AlterTable, values:
         return changes.ALTER_TABLE
     plan = altered_rows.plan(altered, catalog)
     change = await changes.with_rows(session, bound.text, changes.ALTER_TABLE, before.id, altered.after, plan)
-    weights = change.rows.column(WEIGHT).to_numpy()
-    altered = altered.numbered(int(weights[weights > 0].sum()))
+    altered = altered.numbered(count_added(change.rows))
     transaction = session.transaction
     session.temporary.charge(transaction.writes.temporary, change.rows.nbytes)
     session.naming.put(*altered.change.put)
