@@ -32,8 +32,8 @@ def bind_scalar(binder: ExpressionBinder, node: exp.Subquery) -> Scalar:
     return _value(closure, relation, 0, position(node))
 
 
-def bind_columns(binder: ExpressionBinder, node: exp.Subquery, count: int) -> list[Scalar]:
-    """Binds (SELECT a, b, …) as the values of this number of columns, which are NULL without a row. Raises 42601, 0A000."""
+def bind_column(binder: ExpressionBinder, node: exp.Subquery, index: int, count: int) -> Scalar:
+    """Binds (SELECT a, b, …), assigned to `count` columns, as the value of one of them: NULL without a row. Raises 42601, 0A000."""
     closure, relation = _bound(binder, node.this)
     if len(relation.columns) != count:
         raise SyntaxError_("number of columns does not match number of values", position=position(node))
@@ -41,7 +41,7 @@ def bind_columns(binder: ExpressionBinder, node: exp.Subquery, count: int) -> li
     if count > 1 and is_volatile(rows.input if isinstance(rows, Project) else rows):  # each column would be of another row
         message = "assigning several columns of a query whose rows depend on volatile functions is not supported"
         raise FeatureNotSupported(message, hint="Use UPDATE … FROM.", position=position(node))
-    return [_value(closure, relation, i, position(node)) for i in range(count)]
+    return _value(closure, relation, index, position(node))
 
 
 def bind_exists(binder: ExpressionBinder, node: exp.Exists) -> Scalar:

@@ -17,7 +17,7 @@ from tailgate.lake.types import Field, Type
 from tailgate.sql.binder.context import Level
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.expressions.rows import bind_as
-from tailgate.sql.binder.expressions.subqueries import bind_columns
+from tailgate.sql.binder.expressions.subqueries import bind_column
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.queries.queries import Queries
 from tailgate.sql.binder.relation_names import NO_WIDTHS, Names
@@ -140,14 +140,17 @@ class RowValues:
 def _bound(value: Expression | QueryColumn, type: Type, binder: Expressions) -> Scalar:
     """Binds an assigned value, which will be cast to a type."""
     if isinstance(value, QueryColumn):
-        return bind_columns(binder, value.tree, value.count)[value.index]
+        return bind_column(binder, value.tree, value.index, value.count)
     return bind_as(binder, value.tree, type)
 
 
 def _node(value: Expression | QueryColumn) -> exp.Expr:
     """Returns the expression of a value: for a column of a SELECT that names its columns, that of the column."""
-    shown = value.tree.this.expressions if isinstance(value, QueryColumn) and isinstance(value.tree.this, exp.Select) else ()
-    return shown[value.index] if isinstance(value, QueryColumn) and len(shown) == value.count else value.tree
+    if isinstance(value, QueryColumn) and isinstance(value.tree.this, exp.Select):
+        columns: list[exp.Expr] = value.tree.this.expressions
+        if len(columns) == value.count:
+            return columns[value.index]
+    return value.tree
 
 
 def place_of(value: InsertValue) -> int | None:
