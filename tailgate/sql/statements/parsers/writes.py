@@ -281,8 +281,7 @@ def delete(cursor: Parser) -> Delete:
 
 def _which(cursor: Parser) -> Expression | CurrentOf | None:
     """Parses [WHERE {condition | CURRENT OF cursor}]."""
-    if cursor.at_word("where", "current", "of"):
-        cursor.expect_word("where", "current", "of")
+    if cursor.accept_word("where", "current", "of"):
         return CurrentOf(names.name(cursor).name)
     return where(cursor)
 
