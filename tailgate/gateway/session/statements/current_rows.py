@@ -58,8 +58,12 @@ def _places(prepared: Prepared | None, catalog: Catalog, table: Table, key: tupl
 
 def _scanned(relation: plan.Relation) -> int | None:
     """Returns the relation of which a query returns rows, each once; None for another query."""
-    while isinstance(relation, plan.Project | plan.Filter | plan.Sort | plan.Limit) or (
-        isinstance(relation, plan.Join) and relation.kind in ("semi", "anti")
-    ):
-        relation = relation.left if isinstance(relation, plan.Join) else relation.input
-    return relation.relation if isinstance(relation, plan.Scan) else None
+    match relation:
+        case plan.Scan(relation=id):
+            return id
+        case plan.Project(input=input) | plan.Filter(input=input) | plan.Sort(input=input) | plan.Limit(input=input):
+            return _scanned(input)
+        case plan.Join(left=left, kind="semi" | "anti"):
+            return _scanned(left)
+        case _:
+            return None
