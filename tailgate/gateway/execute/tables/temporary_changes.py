@@ -1,4 +1,4 @@
-"""ALTER TABLE and CREATE UNIQUE INDEX for a temporary table.
+"""ALTER TABLE and CREATE INDEX for a temporary table.
 
 The session changes the table's item, its rows and its indexes, which the engine does not know.
 """
@@ -58,9 +58,12 @@ async def alter(session: Session, bound: Bound, statement: s.AlterTable, values:
 
 
 async def create_index(session: Session, bound: Bound, statement: s.CreateIndex, values: Sequence[object]) -> str:
-    """Creates an index, which may be one of a temporary table, and returns the command tag. The rows of a unique index are checked."""
-    table = session.catalog.find(statement.relation)
-    if not statement.unique or not isinstance(table, Table) or not session.naming.is_temporary(table):
+    """Creates an index, which may be one of a temporary table, and returns the command tag. The rows of a unique index are checked.
+
+    The rows of a temporary table are in memory, so only the catalog shows the index.
+    """
+    relation = session.catalog.find(statement.relation)
+    if relation is None or not session.naming.is_temporary(relation):
         return await changes.create_index(session, bound, statement, values)
     catalog_changes.check_alone(session, statement)
     await _begin(session, changes.CREATE_INDEX)
@@ -69,6 +72,7 @@ async def create_index(session: Session, bound: Bound, statement: s.CreateIndex,
     for notice in notices:
         session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint)
     if index is not None:
+        table = catalog.expect(Table, relation.id)
         plan = altered_rows.plan(Alteration(table, table, Change(put=(index,))), catalog)
         await changes.with_rows(session, bound.text, changes.CREATE_INDEX, table.id, table, plan)
         session.naming.put(index)

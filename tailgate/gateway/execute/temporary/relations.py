@@ -30,7 +30,6 @@ from tailgate.sql.binder.writes.updatable_views import check_option
 from tailgate.sql.definitions import rename_references, stored_view
 from tailgate.sql.new_items import with_article
 from tailgate.sql.numeric_types import OF_GENERAL
-from tailgate.sql.tables import indexes
 from tailgate.sql.view_replacement import check_columns
 
 
@@ -53,8 +52,6 @@ async def answer(session: Session, bound: Bound) -> str | None:
             raise e.FeatureNotSupported("a subscription to a temporary relation is not supported", hint="Use TAIL.")
         case s.CreateObjective(from_item=name) if _find(session, name) is not None:
             raise e.FeatureNotSupported("an objective of a temporary relation is not supported", hint="Create a view.")
-        case s.CreateIndex(relation=name) if _find(session, name) is not None:
-            return _create_index(session, statement)
         case s.Drop():
             return _drop(session, statement)
         case s.DropSchema(names=names):
@@ -214,17 +211,6 @@ def _check_unused(session: Session, name: Name) -> None:
     """Raises 0A000 if a column of one of the session's temporary tables has values of a composite type."""
     if (type := session.catalog.find(name, "type")) is not None:
         check_no_column(type, session.naming.temporary.values())
-
-
-def _create_index(session: Session, statement: s.CreateIndex) -> str:
-    """Creates an index on a temporary table. Its rows are in memory, so only the catalog shows the index."""
-    id, catalog = session.naming.room()
-    index, notices = indexes.create_index(statement, replace(catalog, next_id=id))
-    for notice in notices:
-        session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint)
-    if index is not None:
-        session.naming.put(index)
-    return "CREATE INDEX"
 
 
 async def _alter(session: Session, statement: s.AlterItem) -> str | None:
