@@ -119,7 +119,7 @@ def test_where_current_of_needs_the_primary_key(world: World) -> None:
 
 
 def test_columns_of_one_random_row_are_not_assigned_apart(world: World) -> None:
-    """Each column is a subquery of its own, so a random row would be another one for each."""
+    """Each column is a separate subquery, so each would have another random row."""
     with psycopg.connect(world.dsn, autocommit=True) as connection:
         connection.execute("CREATE TABLE t (a float8, b float8)")
         connection.execute("INSERT INTO t VALUES (0, 0), (1, 1), (2, 2)")
