@@ -146,6 +146,7 @@ DIFFERENT: dict[str, str] = {
         ),
         "detail",
     ),
+    "CREATE INDEX ON changing_view (id)": "hint",
     "INSERT INTO t (id, n[1]) VALUES (15, 1)": "position",
     "UPDATE t SET d[2] = 12345.1 WHERE id = 1": "detail",
     "CREATE VIEW v AS WITH a AS (DELETE FROM bag RETURNING a) SELECT * FROM a": "message position",
