@@ -24,15 +24,25 @@ def _text(text: str) -> str | None:
 
 
 def _field(text: str | None, delimiter: str, position: int) -> str:
-    """Returns a field, in quotes if it needs them. An empty text is quoted only at the start of a line.
+    """Returns a field, in quotes if it needs them.
+
+    The first field of a line is also quoted if it is empty, or begins with neither a letter nor a digit of ASCII, as in ksqlDB.
 
     >>> _field(None, ",", 0), _field("", ",", 0), _field("", ",", 1), _field('a"b', ",", 1), _field(" a", ",", 1)
     ('', '""', '', '"a""b"', '" a"')
+    >>> _field("-1", ",", 0), _field("-1", ",", 1), _field("é", ",", 0)
+    ('"-1"', '-1', '"é"')
     """
     if text is None:
         return ""
     if not text:
         return '""' if position == 0 else ""
+    if position == 0 and not (text[0].isascii() and text[0].isalnum()):
+        return _quoted(text)
     if text[0] <= QUOTED_MAX or text[-1] <= " " or delimiter in text or any(c in text for c in SPECIAL):
-        return '"' + text.replace('"', '""') + '"'
+        return _quoted(text)
     return text
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'

@@ -13,6 +13,7 @@ from tailgate.sql.compute.ksqldb import json_texts as ksqldb_json_texts
 from tailgate.sql.compute.ksqldb import numbers as ksqldb_numbers
 from tailgate.sql.compute.ksqldb import regexps as ksqldb_regexps
 from tailgate.sql.compute.ksqldb import texts as ksqldb_texts
+from tailgate.sql.compute.ksqldb import time_fields as ksqldb_time_fields
 from tailgate.sql.compute.ksqldb import times as ksqldb_times
 from tailgate.sql.compute.ksqldb import urls as ksqldb_urls
 from tailgate.sql.compute.numeric import amounts, float_functions, general_numerics, number_formats, number_parsing, numeric_functions
@@ -47,6 +48,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     ksqldb_numbers,
     ksqldb_regexps,
     ksqldb_texts,
+    ksqldb_time_fields,
     ksqldb_times,
     ksqldb_urls,
     likes,

@@ -9,7 +9,8 @@ import pytest
 from tailgate.engine.ddl import drop
 from tailgate.engine.ddl.ksqldb import check_inserts, check_no_queries, inserting_sink, inserting_view, query_view, stopped, upgraded_view
 from tailgate.engine.ddl.view import errors_item
-from tailgate.engine.plan.views.inserts import separated, target_of, united
+from tailgate.engine.plan.views.inserts import needed, separated, target_of, united
+from tailgate.engine.plan.views.replacements import replacement
 from tailgate.gateway.ksqldb import lists
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink
 from tailgate.lake.catalog.codec import decode_item, encode_item
@@ -108,6 +109,18 @@ def test_a_derived_stream_reads_the_views_of_the_queries() -> None:
         catalog = catalog.apply(change)
     assert catalog[stream.id] == stream
     check_inserts(Change(drop=(stream.id,)), catalog)
+
+
+def test_the_rows_wait_for_views_that_are_filled_again_after_resume() -> None:
+    """A view above that stays paused does not get them."""
+    stream, _, catalog = derived("CREATE STREAM high AS SELECT sensor, reading FROM readings EMIT CHANGES", streams())
+    above, _, catalog = derived("CREATE TABLE n AS SELECT sensor, COUNT(*) AS n FROM high GROUP BY sensor EMIT CHANGES", catalog)
+    view, _, catalog = inserted("INSERT INTO high SELECT sensor, reading FROM others", catalog)
+    assert {stream.id, above.id} < needed(view, catalog)
+    catalog = catalog.apply(Change(put=(replace(above, paused=True),)))
+    assert above.id not in needed(view, catalog)
+    resumed = replacement(above, catalog.next_id, catalog.next_id)
+    assert above.id in needed(view, catalog.apply(Change(put=(resumed,))))
 
 
 @pytest.mark.parametrize(

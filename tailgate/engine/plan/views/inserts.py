@@ -38,9 +38,9 @@ def needed(view: Item, catalog: Catalog) -> set[int]:
 
 
 def maintained_above(target: MaterializedView, catalog: Catalog) -> list[MaterializedView]:
-    """Returns the views above a stream that ticks change."""
-    above = readers([target.id], catalog)
-    return [item for item in above if isinstance(item, MaterializedView) and not item.paused and failure(item) is None]
+    """Returns the views above a stream that ticks change, now or when their replacements are filled, as after RESUME."""
+    above, coming = readers([target.id], catalog), catalog.replacements()
+    return [i for i in above if isinstance(i, MaterializedView) and failure(i) is None and (not i.paused or i.id in coming)]
 
 
 def united(view: MaterializedView, catalog: Catalog) -> MaterializedView | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from tailgate.engine.plan.views.digest import is_paused
 from tailgate.engine.plan.views.stopped_inputs import maintained_readers
 from tailgate.engine.runtime.backfill.preparation import prepared, replacements_of
 from tailgate.engine.runtime.ticks.engine import Engine
@@ -30,13 +31,13 @@ def with_readers(engine: Engine, switching: Change) -> tuple[Change, tuple[Item,
 
 def is_resumed(old: Item, new: Item) -> bool:
     """Returns whether a view that was paused runs again."""
-    return isinstance(old, MaterializedView) and old.paused and isinstance(new, MaterializedView) and not new.paused
+    return is_paused(old) and isinstance(new, MaterializedView) and not new.paused
 
 
 def keeps_rows(old: Item) -> bool:
     """Returns whether a switch only adds rows to a view: the stream of a paused query keeps those of records that its topic has lost."""
     ksqldb = ksqldb_of(old)
-    return isinstance(old, MaterializedView) and old.paused and ksqldb is not None and ksqldb.type == "stream"
+    return is_paused(old) and ksqldb is not None and ksqldb.type == "stream"
 
 
 def missing(old: MaterializedView, new: MaterializedView, catalog: Catalog) -> Iterable[str]:

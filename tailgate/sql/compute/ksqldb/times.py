@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from time import time_ns
@@ -73,17 +74,21 @@ def ksqldb_format_timestamp(value: int, pattern: str, zone_name: str) -> str:
         local = (EPOCH + timedelta(microseconds=value)).astimezone(zone_of(zone_name))
     except OverflowError:
         raise DatetimeFieldOverflow("timestamp out of range") from None
-    return _formatted(local, parts_of(pattern))
+    return formatted(local, parts_of(pattern))
 
 
-def _formatted(value: datetime, parts: Sequence[Part]) -> str:
+def formatted(value: datetime, parts: Sequence[Part], letters: str | None = None) -> str:
+    """Returns a time as a pattern says. `letters`: the fields that it has; an optional part with others is left out. Raises 22007."""
     out = []
     for part in parts:
         match part:
             case Literal(text):
                 out.append(text)
             case Optional(inner):
-                out.append(_formatted(value, inner))
+                with suppress(InvalidDatetimeFormat):
+                    out.append(formatted(value, inner, letters))
+            case Field(letter, _) if letters is not None and letter not in letters:
+                raise InvalidDatetimeFormat(f'the value has no field for the pattern letter "{letter}"')
             case Field(letter, count):
                 out.append(_field(value, letter, count))
     return "".join(out)
@@ -194,14 +199,10 @@ def _has_colon(letter: str, count: int) -> bool:
 @udf("text", "text", "text", to="timestamp")
 def ksqldb_parse_timestamp(text: str, pattern: str, zone_name: str) -> int:
     """Returns the UTC timestamp of a text. It is in a time zone unless it contains an offset or a zone. Raises 22007."""
-    expression, fields = _expression(pattern)
-    match = expression.fullmatch(text)
-    if match is None:
-        raise InvalidDatetimeFormat(f'text "{text}" could not be parsed with the pattern "{pattern}"')
-    values = {field.letter: value for n, field in enumerate(fields) if (value := match[f"f{n}"]) is not None}
+    values, counts = matched(text, pattern)
     offset = next((values[letter] for letter in OFFSETS if letter in values), None)
     try:
-        local = _local(values, {field.letter: field.count for field in fields})
+        local = local_time(values, counts)
         minutes = None if offset is None else offset_minutes(offset)
         own = ZONES.get(values["z"], values["z"]) if "z" in values else values.get("V")
         zone_of_text = None if own is None else _zone_of_text(own)
@@ -211,6 +212,16 @@ def ksqldb_parse_timestamp(text: str, pattern: str, zone_name: str) -> int:
     if zone_of_text is None and minutes is not None:
         return micros - minutes * MINUTE
     return to_utc(micros, zone_of_text or zone_of(zone_name))
+
+
+def matched(text: str, pattern: str) -> tuple[dict[str, str], dict[str, int]]:
+    """Returns the texts of the fields that a text has, and how often the letter of each occurs. Raises 22007."""
+    expression, fields = _expression(pattern)
+    match = expression.fullmatch(text)
+    if match is None:
+        raise InvalidDatetimeFormat(f'text "{text}" could not be parsed with the pattern "{pattern}"')
+    values = {field.letter: value for n, field in enumerate(fields) if (value := match[f"f{n}"]) is not None}
+    return values, {field.letter: field.count for field in fields}
 
 
 def _zone_of_text(name: str) -> tzinfo:
@@ -300,7 +311,7 @@ def _field_expression(field: Field) -> str:
     return f"[0-9]{{1,{digits_max}}}" if count == 1 and not field.adjacent else f"[0-9]{{{count}}}"
 
 
-def _local(values: dict[str, str], counts: dict[str, int]) -> datetime:
+def local_time(values: dict[str, str], counts: dict[str, int]) -> datetime:
     """Returns the local timestamp of the values of fields. Raises ValueError."""
     year_text = values.get("y") or values.get("u") or "1970"
     year = int(year_text) + (2000 if counts.get("y", counts.get("u")) == 2 else 0)

@@ -1,6 +1,7 @@
 """ksqlDB's functions of URLs, which have the syntax of RFC 3986.
 
-Source: ksqlDB 0.29, documentation, "Scalar functions", section "URLs"; RFC 3986, appendix B.
+Source: ksqlDB 0.29, documentation, "Scalar functions", section "URLs"; RFC 3986, appendix B. A URL with an opaque part has neither
+path nor query, as in java.net.URI.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.compute.registry import udf
 
 PARTS = re.compile(
-    r"(?:(?P<protocol>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<authority>[^/?#]*))?"
+    r"(?:(?P<protocol>[A-Za-z][A-Za-z0-9+.-]*):(?P<opaque>[^/#][^#]*)?)?(?://(?P<authority>[^/?#]*))?"
     r"(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?(?:#(?P<fragment>.*))?",
     re.ASCII,
 )
@@ -28,6 +29,8 @@ def _parts(url: str) -> dict[str, str | None]:
     if match is None or not url:
         raise InvalidParameterValue("URL input has invalid syntax")
     parts = match.groupdict()
+    if parts["opaque"] is not None:  # as in mailto:a@b
+        parts["path"] = None
     authority = AUTHORITY.fullmatch(parts["authority"] or "")
     return parts | (authority.groupdict() if authority else {"host": None, "port": None})
 

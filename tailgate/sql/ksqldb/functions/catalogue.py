@@ -40,13 +40,15 @@ def find(name: str, arguments: Sequence[TypeName], position: int | None = None) 
     candidates = [(cost, row) for row in rows if (cost := row.cost(arguments)) is not None]
     if candidates:
         return min(candidates, key=lambda pair: pair[0])[1]
-    listed = ", ".join(map(t.in_schema, arguments))
+    shown, _, unit = name.upper().partition(":")
     if not rows:
         raise UndefinedFunction(
-            f"Can't find any functions with the name '{name.upper()}'", hint="SHOW FUNCTIONS lists the functions.", position=position
+            f"Can't find any functions with the name '{shown}'", hint="SHOW FUNCTIONS lists the functions.", position=position
         )
+    units, unit_types = ([unit], ["INTERVALUNIT"]) if unit else ([], [])
+    alternatives = (f"{shown}({', '.join([*units, row.signature])})" for row in rows)
     raise UndefinedFunction(
-        f"Function '{name.upper()}' does not accept parameters ({listed}).",
-        hint=f"Valid alternatives are: {'; '.join(f'{name.upper()}({row.signature})' for row in rows)}.",
+        f"Function '{shown}' does not accept parameters ({', '.join([*unit_types, *map(t.in_schema, arguments)])}).",
+        hint=f"Valid alternatives are: {'; '.join(alternatives)}.",
         position=position,
     )

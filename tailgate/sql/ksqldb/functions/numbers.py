@@ -46,9 +46,10 @@ def _with_base(base: str, value: str) -> str:
 
 
 def _distance(radius: str) -> str:
-    """Returns the great-circle distance of two points, by the haversine formula."""
+    """Returns the great-circle distance of two points, by the haversine formula; NULL for points that do not exist."""
     return (
-        f"CASE WHEN {{0}} + {{1}} + {{2}} + {{3}} IS NOT NULL THEN 2 * {radius} * asin(sqrt(least(1,"
+        "CASE WHEN greatest(abs({0}), abs({2})) <= 90 AND greatest(abs({1}), abs({3})) <= 180"
+        f" AND {{0}} + {{1}} + {{2}} + {{3}} IS NOT NULL THEN 2 * {radius} * asin(sqrt(least(1,"
         " power(sin(radians({2} - {0}) / 2), 2)"
         " + cos(radians({0})) * cos(radians({2})) * power(sin(radians({3} - {1}) / 2), 2)))) END"
     )

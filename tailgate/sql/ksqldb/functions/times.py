@@ -23,6 +23,7 @@ UNITS = {
 OF_DATES, OF_TIMES = ("days", "weeks", "months", "years"), ("milliseconds", "seconds", "minutes", "hours")
 MIDNIGHT = "(date '1970-01-01' + {0})"
 _FORMAT, _PARSE = "as a text with a pattern.", "of a text with a pattern."
+_NO_TIME, _NO_DATE = "A field of a time gives NULL.", "A field of a date gives NULL."
 _ADD, _SUBTRACT = "plus a number of units.", "minus a number of units."
 
 
@@ -54,14 +55,17 @@ ROWS = (
             f"Milliseconds since 1970 {_FORMAT}"),
     *_zoned("stringtotimestamp", t.VARCHAR, t.BIGINT, milliseconds("ksqldb_parse_timestamp({0}, {1}, {zone})"),
             f"The milliseconds since 1970 {_PARSE}"),
-    _row("format_date", (t.DATE, t.VARCHAR), t.VARCHAR, "ksqldb_format_timestamp(CAST({0} AS timestamp), {1}, 'UTC')", f"A DATE {_FORMAT}"),
-    _row("parse_date", (t.VARCHAR, t.VARCHAR), t.DATE, "CAST(ksqldb_parse_timestamp({0}, {1}, 'UTC') AS date)", f"The DATE {_PARSE}"),
-    _row("datetostring", (t.INT, t.VARCHAR), t.VARCHAR, f"ksqldb_format_timestamp(CAST({EPOCH_DAY} + {{0}} AS timestamp), {{1}}, 'UTC')",
-         f"Days since 1970 {_FORMAT}"),
-    _row("stringtodate", (t.VARCHAR, t.VARCHAR), t.INT, f"(CAST(ksqldb_parse_timestamp({{0}}, {{1}}, 'UTC') AS date) - {EPOCH_DAY})",
+    _row("format_date", (t.DATE, t.VARCHAR), t.VARCHAR, "ksqldb_format_fields(CAST({0} AS timestamp), {1}, 'date')",
+         f"A DATE {_FORMAT} {_NO_TIME}"),
+    _row("parse_date", (t.VARCHAR, t.VARCHAR), t.DATE, "CAST(ksqldb_parse_fields({0}, {1}, 'date') AS date)",
+         f"The DATE {_PARSE} {_NO_TIME}"),
+    _row("datetostring", (t.INT, t.VARCHAR), t.VARCHAR, f"ksqldb_format_fields(CAST({EPOCH_DAY} + {{0}} AS timestamp), {{1}}, 'date')",
+         f"Days since 1970 {_FORMAT} {_NO_TIME}"),
+    _row("stringtodate", (t.VARCHAR, t.VARCHAR), t.INT, f"(CAST(ksqldb_parse_fields({{0}}, {{1}}, 'day') AS date) - {EPOCH_DAY})",
          f"The days since 1970 {_PARSE}"),
-    _row("format_time", (t.TIME, t.VARCHAR), t.VARCHAR, f"ksqldb_format_timestamp({MIDNIGHT}, {{1}}, 'UTC')", f"A TIME {_FORMAT}"),
-    _row("parse_time", (t.VARCHAR, t.VARCHAR), t.TIME, "CAST(ksqldb_parse_timestamp({0}, {1}, 'UTC') AS time)", f"The TIME {_PARSE}"),
+    _row("format_time", (t.TIME, t.VARCHAR), t.VARCHAR, f"ksqldb_format_fields({MIDNIGHT}, {{1}}, 'time')", f"A TIME {_FORMAT} {_NO_DATE}"),
+    _row("parse_time", (t.VARCHAR, t.VARCHAR), t.TIME, "CAST(ksqldb_parse_fields({0}, {1}, 'time') AS time)",
+         f"The TIME {_PARSE} {_NO_DATE}"),
     _row("convert_tz", (t.TIMESTAMP, t.VARCHAR, t.VARCHAR), t.TIMESTAMP, "ksqldb_convert_tz({0}, {1}, {2})",
          "A TIMESTAMP of one time zone in another."),
     _row("from_unixtime", (t.BIGINT,), t.TIMESTAMP, of_milliseconds("{0}"), "The TIMESTAMP of milliseconds since 1970."),

@@ -90,11 +90,11 @@ def is_copy(item: e.SelectItem) -> bool:
 
 
 def check_once(key: str, items: Items) -> None:
-    """Raises 42P10 if more than one item is a column of the key."""
+    """Raises 42P10 if more than one item is a column of the key. `key`: the column as ksqlDB shows it."""
     if len(items) > 1:
         names = " and ".join(listed_names((name,)) for _, name, _ in items)
         raise InvalidColumnReference(
-            f"The projection contains a key column ({listed_names((key,))}) more than once, aliased as: {names}",
+            f"The projection contains a key column ({key}) more than once, aliased as: {names}",
             hint="Copy it into the value by AS_VALUE.",
             position=items[1][0].position,
         )

@@ -44,6 +44,7 @@ from tailgate.sql.ksqldb.queries.items import (
     columns_of,
     is_copy,
     items_of,
+    listed_names,
     missing_key,
     texts_of,
     unused_names,
@@ -108,7 +109,7 @@ def aggregation(query: e.SelectQuery, source: FromClause, target: str = "") -> T
         if item.expression in query.group_by:
             key_names.setdefault(item.expression, name)
     for key in () if is_push else key_names:
-        check_once(key_names[key], [item for item in items if item[0].expression == key])
+        check_once(listed_names((key_names[key],)), [item for item in items if item[0].expression == key])
     check_distinct(items)
     check_grouping(query, items, (*query.group_by, *window_keys))
     missing = [key for key in query.group_by if key not in key_names]
@@ -255,7 +256,8 @@ def _with_keys(query: e.SelectQuery, source: FromClause, items: Items, keys: tup
         texts = [typed.text if bound in ("", name) and not is_copy(item) else "" for item, name, typed in items]
         places = [i for i, text in enumerate(texts) if text in key.columns]
         place = next(iter(places), None)
-        check_once(key.name or "PARTITION BY", [items[i] for i in places if texts[i] == texts[places[0]]])
+        shown = expression_text(query.partition_by[number]) if query.partition_by else listed_names((key.name,))
+        check_once(shown, [items[i] for i in places if texts[i] == texts[places[0]]])
         if place is None and query.partition_by and has_all:
             add_item(items, query.partition_by[number], key.value, source.scope)
             place = len(items) - 1

@@ -3,6 +3,7 @@ package tailgate.functions.ksqldb;
 import java.time.DateTimeException;
 import java.time.Instant;
 import java.time.LocalDate;
+import java.time.LocalDateTime;
 import java.time.LocalTime;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
@@ -30,6 +31,8 @@ public final class KsqldbTimes {
   private static final long SECOND = 1_000_000;  // microseconds
   private static final int CACHE_MAX = 256;  // patterns
   private static final ZoneId UTC = ZoneId.of("UTC");  // has this name, unlike ZoneOffset.UTC
+  private static final LocalDate EPOCH = LocalDate.of(1970, 1, 1);
+  private static final UTF8String TIME = UTF8String.fromString("time"), DAY = UTF8String.fromString("day");
   private static final ConcurrentHashMap<UTF8String, DateTimeFormatter> CACHE = new ConcurrentHashMap<>();
 
   /** Letters of patterns, and how often each may occur in a row. */
@@ -112,6 +115,38 @@ public final class KsqldbTimes {
     Instant instant = Instant.ofEpochSecond(Math.floorDiv(utc, SECOND), micros * 1000);
     ZoneId id = zone(zone);
     return UTF8String.fromString(formatter(pattern).format(instant.atZone(id.equals(ZoneOffset.UTC) ? UTC : id)));
+  }
+
+  /** Returns the date or the time (`kind`) of a UTC timestamp as a pattern says. Throws 22007 for another field. */
+  public static UTF8String ksqldbFormatFields(long utc, UTF8String pattern, UTF8String kind) {
+    LocalDateTime value = LocalDateTime.ofEpochSecond(Math.floorDiv(utc, SECOND), (int) Math.floorMod(utc, SECOND) * 1000, ZoneOffset.UTC);
+    try {
+      return UTF8String.fromString(formatter(pattern).format(kind.equals(TIME) ? value.toLocalTime() : value.toLocalDate()));
+    } catch (DateTimeException e) {
+      throw new SqlError("22007", "the value lacks a field of the pattern \"" + pattern + "\"");
+    }
+  }
+
+  /**
+   * Returns the timestamp of a text with all fields of a date, or of a time of day. `kind`: date (without a field of a time), time
+   * (without one of a date), or day (a date, with or without a time). Throws 22007.
+   */
+  @Returns("timestamp_ntz")
+  public static long ksqldbParseFields(UTF8String text, UTF8String pattern, UTF8String kind) {
+    try {
+      TemporalAccessor fields = parser(pattern).parse(text.toString());
+      boolean isTime = kind.equals(TIME);
+      if (!kind.equals(DAY)) {
+        for (ChronoField field : ChronoField.values()) {
+          if ((isTime ? field.isDateBased() : field.isTimeBased()) && fields.isSupported(field)) {
+            throw new DateTimeException(field.toString());
+          }
+        }
+      }
+      return isTime ? micros(EPOCH, LocalTime.from(fields)) : micros(LocalDate.from(fields), LocalTime.MIDNIGHT);
+    } catch (DateTimeException e) {
+      throw new SqlError("22007", "text \"" + text + "\" has not the fields of a " + kind + " in the pattern \"" + pattern + "\"");
+    }
   }
 
   /** Returns the UTC timestamp of a text. It is in a time zone unless it contains an offset or a zone. Throws 22007. */

@@ -17,7 +17,7 @@ import tailgate.errors.SqlError;
  */
 public final class KsqldbUrls {
   private static final Pattern PARTS = Pattern.compile(
-      "(?:(?<protocol>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?<authority>[^/?#]*))?"
+      "(?:(?<protocol>[A-Za-z][A-Za-z0-9+.-]*):(?<opaque>[^/#][^#]*)?)?(?://(?<authority>[^/?#]*))?"
           + "(?<path>[^?#]*)(?:\\?(?<query>[^#]*))?(?:#(?<fragment>.*))?");
   private static final Pattern AUTHORITY =
       Pattern.compile("(?:[^@]*@)?(?<host>\\[[^\\]]*\\]|[^:@\\[\\]]*)(?::(?<port>[0-9]{0,9}))?");
@@ -66,6 +66,7 @@ public final class KsqldbUrls {
     if (!NAMES.contains(name)) throw SqlError.invalidParameter("a URL has no part \"" + name + "\"");
     Matcher m = parts(url);
     if (name.equals("protocol")) return UTF8String.fromString(m.group(name));
+    if (name.equals("path") && m.group("opaque") != null) return null;  // as in mailto:a@b
     if (!name.equals("host") && !name.equals("port")) return decodedPart(m.group(name));
     Matcher authority = AUTHORITY.matcher(m.group("authority") == null ? "" : m.group("authority"));
     String value = authority.matches() ? authority.group(name) : null;
