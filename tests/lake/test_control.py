@@ -13,6 +13,7 @@ import pytest
 
 from tailgate.engine.runtime.control import control as server
 from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.gateway import engine_looks
 from tailgate.gateway.control import Control as Client
 from tailgate.lake import control
 from tailgate.lake.catalog.names import Name
@@ -20,6 +21,7 @@ from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.errors import DivisionByZero, FeatureNotSupported, InvalidParameterValue
 from tailgate.lake.folder import Lake
 from tailgate.lake.writer.engines import Announcement
+from tailgate.lake.writer.log_writer import open_epoch
 from testing.engine_process import until
 
 
@@ -104,3 +106,30 @@ def test_a_busy_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert sent.result(60) == control.WriteResult(7)
         finally:
             busy.stop()
+
+
+def test_the_lake_is_looked_at_for_another_engine_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request goes to the engine of the last one, unless that one takes no connection or the log has a later epoch."""
+    lake, looks, look = Lake.create(tmp_path / "lake"), list[Lake](), engine_looks._look
+    monkeypatch.setattr(engine_looks, "_look", lambda lake: looks.append(lake) or look(lake))
+    engines = [Control(Answers(lambda *_: {}, lambda connection: None, lambda n=n: {"n": n}, lambda *_: {})) for n in range(3)]
+    read = Lake(lake.path)
+    client = Client(read)
+
+    async def answered() -> list[int]:
+        """Returns the engines that answer two requests."""
+        return [(await client.status())["n"] for _ in range(2)]
+
+    for number, engine in enumerate(engines):
+        writer = open_epoch(lake)
+        engine.start()
+        Announcement.mine(writer.epoch, engine.address, engine.token, None).write(lake)
+        if number == 1:
+            engines[0].stop()
+        if number == 2:
+            read.log.newest()
+        assert asyncio.run(answered()) == [number] * 2
+        assert len(looks) == number + 1
+        writer.close()
+    for engine in engines[1:]:
+        engine.stop()

@@ -7,6 +7,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -80,3 +81,22 @@ def test_requests_end_with_their_gateway(tmp_path: Path) -> None:
         live.close()
         assert connection.recv(1) == b""
     assert live.gateway.peers.connections == 0
+
+
+def test_a_gateway_whose_announcement_fails_is_announced_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    create, failures = peers.Announcement, [OSError("the store does not answer")] * 2
+
+    def announce(*words: Any) -> peers.Announcement:
+        if failures:
+            raise failures.pop()
+        return create(*words)
+
+    monkeypatch.setattr(peers, "Announcement", announce)
+    monkeypatch.setattr(peers, "RENEW_S", 0.05)
+    live = Live(tmp_path)
+    try:
+        until(lambda: peers.of_this_machine(live.model.lake))
+        assert not failures
+    finally:
+        live.close()
+    assert not peers.of_this_machine(live.model.lake)

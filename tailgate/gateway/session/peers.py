@@ -23,6 +23,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any
 
 from tailgate.gateway.resources.background import Background
@@ -100,25 +101,28 @@ class Peers:
             raise process_tls.cannot_listen(address, error) from error
         reached = process_tls.joined(host, self._server.sockets[0].getsockname()[1])
         pem = None if certificate is None else certificate.pem
+        announce = partial(peers.Announcement, self._lake, reached, self._token, addresses, pem, self._own.number)
+        await self._announce(announce)
+        if certificate is not None or self._announcement is None:
+            self._renewing = asyncio.ensure_future(self._renew(announce, certificate is not None))
+
+    async def _announce(self, announce: Callable[[], peers.Announcement]) -> None:
+        """Announces this gateway, or renews its announcement. Failures are logged: a store that does not answer will later."""
         try:
-            self._announcement = await asyncio.to_thread(
-                peers.Announcement, self._lake, reached, self._token, addresses, pem, self._own.number
-            )
+            if self._announcement is None:
+                self._announcement = await asyncio.to_thread(announce)
+            else:
+                await asyncio.to_thread(self._announcement.renew)
         except (OSError, TailgateError) as error:
             log.warning("this gateway cannot be announced to the others: %s", error)
-            return
-        self._own.number = self._announcement.number
-        if certificate is not None:
-            self._renewing = asyncio.ensure_future(self._renew(self._announcement))
+        if self._announcement is not None:
+            self._own.number = self._announcement.number
 
-    async def _renew(self, announcement: peers.Announcement) -> None:
-        while True:
+    async def _renew(self, announce: Callable[[], peers.Announcement], is_reached: bool) -> None:
+        """Tries again to announce this gateway. Renews the announcement if gateways on other machines reach this one."""
+        while is_reached or self._announcement is None:
             await asyncio.sleep(peers.RENEW_S)
-            try:
-                await asyncio.to_thread(announcement.renew)
-            except (OSError, TailgateError) as error:  # of a bucket that does not answer
-                log.warning("the announcement of this gateway cannot be renewed: %s", error)
-            self._own.number = announcement.number
+            await self._announce(announce)
 
     def stop(self) -> None:
         """Stops the server and withdraws the announcement."""
