@@ -36,6 +36,7 @@ ENGINE_JAR := $(JARS)/tailgate.jar
 JAVA_TESTS := tailgate/engine/java/target/tests.log
 # What the JVM has made of the classes that it loads.
 CLASSES := $(JARS)/classes.jsa
+KAFKA_CLASSES := $(JARS)/kafka.jsa
 ENGINE_SOURCES := $(shell find tailgate/engine/java -path tailgate/engine/java/target -prune -o -type f -print 2>/dev/null)
 # Findings of tools/prose.py that lint allows. The number only falls; the goal is zero.
 PROSE_MAX = 193
@@ -49,7 +50,7 @@ PURE = $(addprefix tailgate/,lake formats values sql gateway/protocol engine/pla
 help: ## list these words
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
-setup: .venv/.installed $(PRODUCT_JARS) .jars/postgres/.resolved .jars/plugins/.resolved $(CLASSES) ## virtual environment, jars, the Java library
+setup: .venv/.installed $(PRODUCT_JARS) .jars/postgres/.resolved .jars/plugins/.resolved $(CLASSES) $(KAFKA_CLASSES) ## virtual environment, jars, the Java library
 
 .PHONY: jars
 jars: $(PRODUCT_JARS)
@@ -101,11 +102,17 @@ java: setup ## the Java library's own tests
 
 lint: .venv/.installed ## no conflict markers, ruff, mypy, import contracts, prose
 	@! git grep -nE '^(<<<<<<<|>>>>>>>) ' || { echo "lint: these files have conflict markers" >&2; exit 1; }
+	@$(MAKE) --no-print-directory --output-sync -j2 mypy style
+
+.PHONY: mypy style
+mypy: .venv/.installed
+	@echo "lint: mypy"
+	@$(BIN)/mypy tailgate
+
+style: .venv/.installed
 	@echo "lint: ruff"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@echo "lint: mypy"
-	@$(BIN)/mypy tailgate
 	@echo "lint: import contracts"
 	@$(BIN)/lint-imports
 	@echo "lint: prose"
@@ -214,6 +221,10 @@ $(CLASSES): $(ENGINE_JAR) $(JARS)/spark/.resolved
 	@echo "setup: keeping the classes that the engine loads, so that it starts faster (110 MB, half a minute)"
 	@rm -f $@
 	@$(BIN)/python -m tailgate.engine.runtime.classes
+
+$(KAFKA_CLASSES): $(JARS)/kafka/.resolved | .venv/.installed
+	@echo "setup: keeping the classes that Kafka loads, so that it starts faster (40 MB, some seconds)"
+	@$(BIN)/python -m tailgate.embedded.kafka_classes
 
 # The peers of `make bench-peers`: their jars and their programs' classes, or an environment of their own.
 
