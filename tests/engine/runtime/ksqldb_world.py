@@ -35,16 +35,19 @@ class World:
         self.engine.start()
         self.lake = Lake(folder / "lake")
         self._producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0, "log_level": 2})
-        self._when_killed: list[Callable[[], None]] = []
+        self._when_killed: list[tuple[Callable[[], None], Callable[[], None]]] = []
 
-    def when_killed(self, check: Callable[[], None]) -> None:
-        """Keeps a check for the last test of the file, which kills the engine: it starts again once, not once for each test."""
-        self._when_killed.append(check)
+    def when_killed(self, check: Callable[[], None], meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Keeps a check for the test that kills the engine, which starts again once for all tests. `meanwhile` runs before the start."""
+        self._when_killed.append((meanwhile, check))
 
-    def check_killed(self) -> None:
-        """Runs the checks that the tests before have left. The engine was killed and has started again."""
+    def start_again(self) -> None:
+        """Starts the engine, which was killed, and runs the checks that the tests before have left."""
         assert self._when_killed, "the tests whose checks this test runs have not run"
-        for check in self._when_killed:
+        for meanwhile, _ in self._when_killed:
+            meanwhile()
+        self.engine.start()
+        for _, check in self._when_killed:
             check()
 
     def enqueue(self, topic: str, key: str, n: int) -> None:

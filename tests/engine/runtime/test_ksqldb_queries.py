@@ -46,25 +46,25 @@ def test_a_paused_query_continues_without_loss(world: World) -> None:
     assert before is not None
     world.send("r", "a", 3)
     until(lambda: world.rows("same") == [("a", 4)])
-    with world.engine.followed("SELECT k, n FROM r EMIT CHANGES"):
-        world.engine.kill()
-    world.engine.start()
-    assert not [item for item in world.lake.catalog().items.values() if is_transient(item)]
-    world.send("r", "b", 5)
-    until(lambda: world.rows("same") == [("a", 4), ("b", 5)])
-    assert [world.rows(name) for name in ("sums", "odd", "counts", "numbered")] == [[("a", 1)]] * 4
-    assert world.engine.execute("RESUME ALL")["tag"] == "RESUME"
-    assert world.rows("sums") == [("a", 4), ("b", 5)]
-    assert world.rows("odd") == [("a", 1), ("a", 3), ("b", 5)]
-    until(lambda: [world.rows(name) for name in ("counts", "numbered")] == [[("a", 2), ("b", 1)]] * 2)
-    newest = world.lake.log.newest()
-    assert newest is not None
-    gained = [row for entry in world.lake.log.after(before.n, newest.n) for row in _rows(entry.changes(world.view("odd").id))]
-    assert sorted((k, n, weight) for k, n, *_, weight in gained) == [("a", 3, 1), ("b", 5, 1)]
-    world.send("r", "a", 7)
-    until(lambda: world.rows("sums") == [("a", 11), ("b", 5)] and world.rows("counts") == [("a", 3), ("b", 1)])
-    assert not world.view("counts").paused
-    assert world.engine.execute(f"RESUME {world.query('sums')}")["tag"] == "RESUME"
+
+    def killed() -> None:
+        world.send("r", "b", 5)
+        until(lambda: world.rows("same") == [("a", 4), ("b", 5)])
+        assert [world.rows(name) for name in ("sums", "odd", "counts", "numbered")] == [[("a", 1)]] * 4
+        assert world.engine.execute("RESUME ALL")["tag"] == "RESUME"
+        assert world.rows("sums") == [("a", 4), ("b", 5)]
+        assert world.rows("odd") == [("a", 1), ("a", 3), ("b", 5)]
+        until(lambda: [world.rows(name) for name in ("counts", "numbered")] == [[("a", 2), ("b", 1)]] * 2)
+        newest = world.lake.log.newest()
+        assert newest is not None
+        gained = [row for entry in world.lake.log.after(before.n, newest.n) for row in _rows(entry.changes(world.view("odd").id))]
+        assert sorted((k, n, weight) for k, n, *_, weight in gained) == [("a", 3, 1), ("b", 5, 1)]
+        world.send("r", "a", 7)
+        until(lambda: world.rows("sums") == [("a", 11), ("b", 5)] and world.rows("counts") == [("a", 3), ("b", 1)])
+        assert not world.view("counts").paused
+        assert world.engine.execute(f"RESUME {world.query('sums')}")["tag"] == "RESUME"
+
+    world.when_killed(killed)
 
 
 def test_a_query_of_a_derived_stream_begins_behind_its_rows(world: World) -> None:
@@ -113,29 +113,6 @@ def test_an_inserting_query_is_paused(world: World) -> None:
     assert world.rows("joined") == [("a", 1), ("a", 2), ("a", 10), ("a", 20)]
     world.send("side", "a", 3)
     until(lambda: world.rows("total") == [("a", 63)])
-
-
-def test_a_resumed_query_is_filled_after_a_kill(world: World) -> None:
-    """The engine ends while RESUME reads the topic again. The statement fails, and the next engine fills the view."""
-    world.stream("killed")
-    world.engine.execute("CREATE TABLE resumed AS SELECT k, sum(n) AS n FROM killed GROUP BY k EMIT CHANGES")
-    world.engine.execute("CREATE TABLE never_paused AS SELECT k, sum(n) AS n FROM killed GROUP BY k EMIT CHANGES")
-    world.send("killed", "a", 1)
-    until(lambda: world.rows("resumed") == world.rows("never_paused") == [("a", 1)])
-    query = world.query("resumed")
-    world.engine.execute(f"PAUSE {query}")
-    world.send("killed", "b", 2)
-    until(lambda: world.rows("never_paused") == [("a", 1), ("b", 2)])
-    world.engine.stop()
-    world.engine.start(crash="fill.piece:1")
-    until(lambda: "ticks" in world.engine.get("/status"), 120)
-    with pytest.raises((TailgateError, OSError)):
-        world.engine.execute(f"RESUME {query}")
-    world.engine.died()
-    world.engine.start()
-    world.send("killed", "c", 3)
-    until(lambda: world.rows("resumed") == world.rows("never_paused") == [("a", 1), ("b", 2), ("c", 3)])
-    assert not world.view("resumed").paused
 
 
 def test_a_push_query_has_a_view_while_its_connection_is_open(world: World) -> None:
@@ -196,37 +173,33 @@ def test_a_push_query_runs_on_when_a_query_below_it_is_paused(world: World) -> N
 def test_a_terminated_query_leaves_its_table(world: World) -> None:
     """New queries can read it, and others run on. They do not get the changes of another query with the same text."""
     world.stream("t")
-    world.engine.execute("CREATE TABLE ended AS SELECT k, sum(n) AS n FROM t GROUP BY k EMIT CHANGES")
-    world.engine.execute("CREATE TABLE running AS SELECT k, sum(n) AS n FROM t GROUP BY k EMIT CHANGES")
+    for name in ("ended", "running", "ended_later"):
+        world.engine.execute(f"CREATE TABLE {name} AS SELECT k, sum(n) AS n FROM t GROUP BY k EMIT CHANGES")
     world.send("t", "a", 1)
-    until(lambda: world.rows("ended") == [("a", 1)] and world.rows("running") == [("a", 1)])
+    until(lambda: world.rows("ended") == world.rows("running") == world.rows("ended_later") == [("a", 1)])
     query = world.query("ended")
     assert world.engine.execute(f"TERMINATE {query}")["tag"] == "TERMINATE"
-    for name, source in (("above_ended", "ended"), ("above_running", "running")):
+    for name, source in (("above_ended", "ended"), ("above_running", "running"), ("above_ended_later", "ended_later")):
         world.engine.execute(f"CREATE TABLE {name} AS SELECT n, count(*) AS c FROM {source} GROUP BY n EMIT CHANGES")
-    world.engine.kill()
-    world.send("t", "a", 1)
-    world.engine.start()
-    until(lambda: world.rows("above_running") == [(1, 0), (2, 1)])
-    assert world.rows("ended") == [("a", 1)] and world.rows("above_ended") == [(1, 1)]
-    assert world.rows("running") == [("a", 2)]
-    with pytest.raises(TailgateError, match=f'query "{query}" does not exist'):
-        world.engine.execute(f"RESUME {query}")
-    world.engine.execute("RESUME ALL")
-    assert world.view("ended").paused
-    world.engine.execute("CREATE TABLE counted AS SELECT k, count(*) AS n FROM t GROUP BY k EMIT CHANGES")
-    nodes = [node for _, node in world.view("above_running").nodes]
-    world.engine.execute(f"TERMINATE {world.query('running')}")
-    world.engine.kill()
-    world.send("t", "b", 1)
-    world.engine.start()
-    until(lambda: world.rows("counted") == [("b", 1)])
-    assert world.rows("above_running") == [(1, 0), (2, 1)]
-    assert [node for _, node in world.view("above_running").nodes] == nodes and not world.view("above_running").paused
-    world.engine.execute("DROP TABLE above_ended")
-    world.engine.execute("DROP TABLE ended")
-    assert world.lake.catalog().find("ended") is None
-    assert world.lake.catalog().find("ended_topic") is None
+    nodes = [node for _, node in world.view("above_ended_later").nodes]
+    world.engine.execute(f"TERMINATE {world.query('ended_later')}")
+
+    def killed() -> None:
+        world.send("t", "a", 1)
+        until(lambda: world.rows("above_running") == [(1, 0), (2, 1)])
+        assert world.rows("ended") == [("a", 1)] and world.rows("above_ended") == world.rows("above_ended_later") == [(1, 1)]
+        assert world.rows("running") == [("a", 2)]
+        assert [node for _, node in world.view("above_ended_later").nodes] == nodes and not world.view("above_ended_later").paused
+        with pytest.raises(TailgateError, match=f'query "{query}" does not exist'):
+            world.engine.execute(f"RESUME {query}")
+        world.engine.execute("RESUME ALL")
+        assert world.view("ended").paused
+        world.engine.execute("DROP TABLE above_ended")
+        world.engine.execute("DROP TABLE ended")
+        assert world.lake.catalog().find("ended") is None
+        assert world.lake.catalog().find("ended_topic") is None
+
+    world.when_killed(killed)
 
 
 def test_a_query_whose_records_are_gone_continues_from_the_oldest(world: World) -> None:
@@ -251,6 +224,34 @@ def test_a_query_whose_records_are_gone_continues_from_the_oldest(world: World) 
     assert world.rows("kept") == [("a", 6)]
     assert world.rows("copied") == [("a", n) for n in (0, 1, 2, 4)]
     until(lambda: world.rows("above") == [("a", 7)])
+
+
+def test_a_resumed_query_is_filled_after_a_kill(world: World) -> None:
+    """The engine ends while RESUME reads the topic again. The statement fails, and the next engine fills the view.
+
+    Queries of the tests above continue, and the views of push queries are dropped.
+    """
+    world.stream("killed")
+    world.engine.execute("CREATE TABLE resumed AS SELECT k, sum(n) AS n FROM killed GROUP BY k EMIT CHANGES")
+    world.engine.execute("CREATE TABLE never_paused AS SELECT k, sum(n) AS n FROM killed GROUP BY k EMIT CHANGES")
+    world.send("killed", "a", 1)
+    until(lambda: world.rows("resumed") == world.rows("never_paused") == [("a", 1)])
+    query = world.query("resumed")
+    world.engine.execute(f"PAUSE {query}")
+    world.send("killed", "b", 2)
+    until(lambda: world.rows("never_paused") == [("a", 1), ("b", 2)])
+    with world.engine.followed("SELECT k, n FROM killed EMIT CHANGES"):
+        world.engine.kill()
+    world.engine.start(crash="fill.piece:1")
+    until(lambda: "ticks" in world.engine.get("/status"), 120)
+    assert not [item for item in world.lake.catalog().items.values() if is_transient(item)]
+    with pytest.raises((TailgateError, OSError)):
+        world.engine.execute(f"RESUME {query}")
+    world.engine.died()
+    world.start_again()
+    world.send("killed", "c", 3)
+    until(lambda: world.rows("resumed") == world.rows("never_paused") == [("a", 1), ("b", 2), ("c", 3)])
+    assert not world.view("resumed").paused
 
 
 def _rows(table: Any) -> list[tuple[Any, ...]]:

@@ -231,8 +231,7 @@ def test_messages_after_several_replacements(world: World, tmp_path: Path) -> No
 def test_after_a_kill(world: World) -> None:
     """Streams and tables of the tests above continue."""
     world.engine.kill()
-    world.engine.start()
-    world.check_killed()
+    world.start_again()
 
 
 def messages(world: World, topic: str) -> list[Any]:

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 
 import pytest
 
-from tailgate.embedded.kafka import Kafka
 from tailgate.lake.errors import TailgateError
 from testing.engine_process import until
 from tests.engine.runtime.ksqldb_world import World, rows
 
 KSQLDB = {"tailgate.dialect": "ksqldb"}
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, kafka: Kafka) -> Iterator[World]:
-    world = World(tmp_path_factory.mktemp("inserts"), kafka)
-    yield world
-    world.engine.stop()
 
 
 def test_inserted_expressions(world: World) -> None:
@@ -74,27 +65,29 @@ def test_rows_are_inserted_into_a_derived_stream(world: World) -> None:
     world.engine.execute(
         "CREATE STREAM doubled AS SELECT k, n * 2 AS n, ARRAY[n] AS a, CAST(n AS DECIMAL(4, 1)) AS d FROM given EMIT CHANGES"
     )
-    world.engine.execute("CREATE TABLE lists AS SELECT k, COLLECT_LIST(n) AS n FROM doubled GROUP BY k EMIT CHANGES")
+    world.engine.execute("CREATE TABLE doubled_lists AS SELECT k, COLLECT_LIST(n) AS n FROM doubled GROUP BY k EMIT CHANGES")
     world.send("given", "a", 1, 1000)
-    until(lambda: world.rows("lists") == [("a", "[2]")])
+    until(lambda: world.rows("doubled_lists") == [("a", "[2]")])
     assert world.engine.execute("INSERT INTO doubled (k, n, a, rowtime) VALUES ('a', 3, ARRAY[1, 2], 2000)", KSQLDB)["tag"] == "INSERT 0 1"
     for n in (9, 8):
         world.engine.execute(f"INSERT INTO doubled (k, n, d) VALUES ('a', {n}, 2.5)", KSQLDB)
-    until(lambda: world.rows("lists") == [("a", "[2, 3, 9, 8]")])
-    world.engine.kill()
-    world.engine.start()
-    world.engine.execute("INSERT INTO doubled (k, n) VALUES ('b', 1 + 1)", KSQLDB)
-    world.send("given", "b", 2)
-    until(lambda: dict(world.rows("lists")).get("b") in ("[2, 4]", "[4, 2]"))
-    of_a = sorted((row[1], row[2], row[3], row[4].timestamp()) for row in rows(world.lake, "doubled") if row[0] == "a" and row[1] < 9)
-    assert of_a[:2] == [(2, "[1]", Decimal("1.0"), 1.0), (3, "[1, 2]", None, 2.0)] and of_a[2][:3] == (8, None, Decimal("2.5"))
-    with pytest.raises(TailgateError, match="cannot drop table doubled_inserted because other objects depend on it"):
-        world.engine.execute("DROP TABLE doubled_inserted")
-    with pytest.raises(TailgateError, match="Cannot insert into read-only table: LISTS"):
-        world.engine.execute("INSERT INTO lists VALUES ('a', ARRAY[1])", KSQLDB)
-    world.engine.execute("DROP TABLE lists")
-    world.engine.execute("DROP STREAM doubled")
-    assert world.lake.catalog().find("doubled_inserted") is None
+    until(lambda: world.rows("doubled_lists") == [("a", "[2, 3, 9, 8]")])
+
+    def killed() -> None:
+        world.engine.execute("INSERT INTO doubled (k, n) VALUES ('b', 1 + 1)", KSQLDB)
+        world.send("given", "b", 2)
+        until(lambda: dict(world.rows("doubled_lists")).get("b") in ("[2, 4]", "[4, 2]"))
+        of_a = sorted((row[1], row[2], row[3], row[4].timestamp()) for row in rows(world.lake, "doubled") if row[0] == "a" and row[1] < 9)
+        assert of_a[:2] == [(2, "[1]", Decimal("1.0"), 1.0), (3, "[1, 2]", None, 2.0)] and of_a[2][:3] == (8, None, Decimal("2.5"))
+        with pytest.raises(TailgateError, match="cannot drop table doubled_inserted because other objects depend on it"):
+            world.engine.execute("DROP TABLE doubled_inserted")
+        with pytest.raises(TailgateError, match="Cannot insert into read-only table: DOUBLED_LISTS"):
+            world.engine.execute("INSERT INTO doubled_lists VALUES ('a', ARRAY[1])", KSQLDB)
+        world.engine.execute("DROP TABLE doubled_lists")
+        world.engine.execute("DROP STREAM doubled")
+        assert world.lake.catalog().find("doubled_inserted") is None
+
+    world.when_killed(killed)
 
 
 def test_inserted_rows_are_joined_in_their_order(world: World) -> None:
@@ -111,12 +104,12 @@ def test_inserted_rows_are_joined_in_their_order(world: World) -> None:
     with pytest.raises(TailgateError, match="column AT has no ROWTIME"):
         world.engine.execute("INSERT INTO moments VALUES ('a', NULL)", KSQLDB)
     query = "SELECT m.k, at, name FROM moments m JOIN names ON m.k = names.k EMIT CHANGES"
-    world.engine.execute(f"CREATE STREAM named AS {query}", {"auto.offset.reset": "earliest"})
+    world.engine.execute(f"CREATE STREAM named_moments AS {query}", {"auto.offset.reset": "earliest"})
     world.engine.execute("CREATE STREAM seen AS SELECT m.k, at, n FROM moments m JOIN views v WITHIN 1 SECOND ON m.k = v.k EMIT CHANGES")
     world.send("views", "a", 7, 7200)
     world.engine.execute("INSERT INTO moments VALUES ('a', 7000)", KSQLDB)
     until(lambda: [row[:3] for row in rows(world.lake, "seen")] == [("a", 7000, 7)])
-    until(lambda: sorted(row[:3] for row in rows(world.lake, "named")) == [("a", 5000, "Ann"), ("a", 7000, "Ann")])
+    until(lambda: sorted(row[:3] for row in rows(world.lake, "named_moments")) == [("a", 5000, "Ann"), ("a", 7000, "Ann")])
     assert sorted(row[2].timestamp() for row in rows(world.lake, "moments")) == [5, 7]
     with pytest.raises(TailgateError, match="CREATE OR REPLACE of a stream with inserted rows is not supported"):
         world.engine.execute("CREATE OR REPLACE STREAM moments WITH (timestamp = 'at') AS SELECT k, CAST(n AS BIGINT) AS at FROM clicks")

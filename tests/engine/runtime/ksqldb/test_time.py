@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
-from tailgate.embedded.kafka import Kafka
 from tailgate.lake.errors import TailgateError
 from testing.engine_process import until
 from tests.engine.runtime.ksqldb_world import World, rows
@@ -17,13 +15,6 @@ HOPS = [(999_995_000, 9), (1_000_000_000, 11), (1_000_005_000, 6), (1_000_010_00
 OF_A = [("a", 1_000_000_000, 11), ("a", 1_000_010_000, 4)]
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, kafka: Kafka) -> Iterator[World]:
-    world = World(tmp_path_factory.mktemp("time"), kafka)
-    yield world
-    world.engine.stop()
 
 
 def test_windows(world: World) -> None:
@@ -218,10 +209,3 @@ def test_columns_with_the_names_of_bounds(world: World) -> None:
         world.put("named", "a", json.dumps({"WINDOW_START": n, "WINDOW_END": -n}), timestamp)
     until(lambda: list(rows(world.lake, "named_tumbling")) == [("a", 3, -2, 1_000_000_000, 1_000_010_000)])
     until(lambda: list(rows(world.lake, "named_sessions")) == [("a", 3, -2, 1_000_001_000, 1_000_009_000)])
-
-
-def test_after_a_kill(world: World) -> None:
-    """Streams and tables of the tests above continue."""
-    world.engine.kill()
-    world.engine.start()
-    world.check_killed()

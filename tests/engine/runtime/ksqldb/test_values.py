@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from tailgate.embedded.kafka import Kafka
 from testing import engine_process
 from testing.engine_process import until
 from tests.engine.runtime.ksqldb_world import World, rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, kafka: Kafka) -> Iterator[World]:
-    world = World(tmp_path_factory.mktemp("values"), kafka)
-    yield world
-    world.engine.stop()
 
 
 def test_lambdas_and_nested_keys(world: World) -> None:
@@ -297,10 +288,6 @@ def test_rowtime_of_tables(world: World) -> None:
     until(lambda: world.times("moved") == {"a": 3_000, "b": 4_000})
 
 
-OF_A = [("a", 1_000_000_000, 11), ("a", 1_000_010_000, 4)]
-HOPS = [(999_995_000, 9), (1_000_000_000, 11), (1_000_005_000, 6), (1_000_010_000, 4)]
-
-
 def test_a_group_of_a_table_stays_when_its_last_row_leaves(world: World) -> None:
     """Its aggregates are those of no rows, its ROWTIME is that of the records by which rows came and left, and HAVING can leave it out.
 
@@ -319,15 +306,21 @@ def test_a_group_of_a_table_stays_when_its_last_row_leaves(world: World) -> None
     levels = [(1, 0, "[]"), (2, 1, '["a"]')]
     until(lambda: sorted(rows(world.lake, "levels"), key=str) == levels)
     until(lambda: sorted(rows(world.lake, "used")) == [(2, 2)])
-    world.engine.execute("CREATE TABLE again AS SELECT n, count(*) AS users, collect_list(k) AS list FROM users GROUP BY n EMIT CHANGES")
-    assert list(rows(world.lake, "again")) == [levels[1]]
-    assert not {node for _, node in world.view("again").nodes} & {node for _, node in world.view("levels").nodes}
-    world.engine.kill()
-    world.send("users", "d", 3, 7000)
-    world.send("users", "d", 2, 8000)
-    world.put("users", "d", None, 9000)
-    world.engine.start()
-    world.send("users", "c", 1, 4000)
-    until(lambda: sorted(rows(world.lake, "levels"), key=str) == [(1, 1, '["c"]'), levels[1], (3, 0, "[]")])
-    until(lambda: sorted(rows(world.lake, "again"), key=str) == [(1, 1, '["c"]'), levels[1], (3, 0, "[]")])
-    assert {row[0]: row[-1].timestamp() for row in engine_process.rows(world.lake, "levels")} == {1: 6.0, 2: 9.0, 3: 8.0}
+    world.engine.execute(
+        "CREATE TABLE used_again AS SELECT n, count(*) AS users, collect_list(k) AS list FROM users GROUP BY n EMIT CHANGES"
+    )
+    assert list(rows(world.lake, "used_again")) == [levels[1]]
+    assert not {node for _, node in world.view("used_again").nodes} & {node for _, node in world.view("levels").nodes}
+
+    def meanwhile() -> None:
+        world.send("users", "d", 3, 7000)
+        world.send("users", "d", 2, 8000)
+        world.put("users", "d", None, 9000)
+
+    def killed() -> None:
+        world.send("users", "c", 1, 4000)
+        until(lambda: sorted(rows(world.lake, "levels"), key=str) == [(1, 1, '["c"]'), levels[1], (3, 0, "[]")])
+        until(lambda: sorted(rows(world.lake, "used_again"), key=str) == [(1, 1, '["c"]'), levels[1], (3, 0, "[]")])
+        assert {row[0]: row[-1].timestamp() for row in engine_process.rows(world.lake, "levels")} == {1: 6.0, 2: 9.0, 3: 8.0}
+
+    world.when_killed(killed, meanwhile)
