@@ -1,4 +1,4 @@
-"""Tests `tailgate up`: its listening sockets, and restarts after its processes are killed."""
+"""Tests `tailgate up`: its listening sockets, restarts after its processes are killed, and the traces and metrics of all processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from tailgate.embedded.children import Child, free_port
@@ -27,10 +27,12 @@ from tailgate.embedded.claim import marked
 from tailgate.lake.folder import Lake
 from testing.engine_process import until
 from tests.embedded.sockets import descendants, listeners, verdicts
+from tests.operations.collector import Collector
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 READY_S = 180.0
+TRACED_S = 60.0
 
 REFUSING_HTTP = frozenset({"control refused", "presto refused", "registry refused"})
 # By command and verdicts. The four open sockets are intended: docs/security.md, "Ports".
@@ -56,8 +58,8 @@ PARTS = ("engine", "gateway", "presto", "sinks")
 class Up:
     """A `tailgate up` process with everything embedded, or a `tailgate demo` process."""
 
-    def __init__(self, folder: Path, command: str = "up") -> None:
-        self._command = command
+    def __init__(self, folder: Path, command: str = "up", options: tuple[str, ...] = ()) -> None:
+        self._command, self._options = command, options
         self.data = folder / "data"
         self.log = folder / "up.log"
         self.port, self._presto = free_port(), free_port()
@@ -67,6 +69,7 @@ class Up:
         words = [self._command, "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}"]
         if self._command == "up":
             words += ["--kafka", "embedded", "--schema-registry", "embedded", "--presto", str(self._presto)]
+        words += self._options
         with self.log.open("wb") as log:
             self.process = subprocess.Popen([sys.executable, "-m", "tailgate", *words], stdout=log, stderr=log)
 
@@ -78,6 +81,10 @@ class Up:
 
     def _line(self) -> str:
         return next((line for line in self.log.read_text(errors="replace").splitlines() if line.startswith("ready ")), "")
+
+    def places(self) -> dict[str, str]:
+        """Returns the addresses of the servers, by name."""
+        return dict(word.split("=", 1) for word in self._line().split()[1:])
 
     def ask(self, text: str) -> Any:
         """Returns the first value of the answer, or None without rows.
@@ -111,7 +118,7 @@ class Up:
         if len(now) != 1 or now == [killed]:
             return False
         self.ask(f"INSERT INTO killed VALUES ({number}) ON CONFLICT DO NOTHING")
-        places = dict(word.split("=", 1) for word in self._line().split()[1:])
+        places = self.places()
         try:
             AdminClient({"bootstrap.servers": places["kafka"], "log_level": 2, "logger": _silent}).list_topics(timeout=5)
         except KafkaException as error:
@@ -129,8 +136,15 @@ _silent = logging.Logger("kafka", logging.CRITICAL)
 
 
 @pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    up = Up(tmp_path_factory.mktemp("up"))
+def collector() -> Iterator[Collector]:
+    collector = Collector()
+    yield collector
+    collector.stop()
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> Iterator[Up]:
+    up = Up(tmp_path_factory.mktemp("up"), options=("--otlp", collector.url))
     try:
         up.wait_ready()
         yield up
@@ -210,6 +224,43 @@ def test_gateways_of_a_lake_share_its_port(up: Up, tmp_path: Path) -> None:
     finally:
         second.stop()
     assert up.ask("SELECT 1") == 1
+
+
+def test_a_tick_is_a_trace(up: Up, collector: Collector) -> None:
+    """The trace has spans of the engine and of the gateway."""
+    kafka = up.places()["kafka"]
+    producer = Producer({"bootstrap.servers": kafka})
+    producer.produce("traced", '{"id": 1}')
+    producer.flush()
+    up.ask(f"CREATE MATERIALIZED SOURCE traced (id int) FROM KAFKA BROKER '{kafka}' TOPIC 'traced' FORMAT JSON")
+    up.ask("CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS n FROM traced")
+    assert up.ask("SELECT n FROM counted") == 1
+    producer.produce("traced", '{"id": 2}')
+    producer.flush()
+
+    def whole() -> list[tuple[str, str]]:
+        """Returns service and name of the spans of a tick that the gateway shows and that has changed a row, by their begin."""
+        for spans in collector.traces().values():
+            names = {span.name for _, span in spans}
+            changed = any(a.key == "tailgate.changed_rows" and a.value.int_value > 0 for _, span in spans for a in span.attributes)
+            if changed and {"mirror", "level 0"} <= names:
+                return [(service, span.name) for service, span in spans]
+        return []
+
+    until(whole, TRACED_S)
+    spans = whole()
+    assert {name for service, name in spans if service == "tailgate-engine"} >= {"tick", "read", "decode", "level 0", "state", "entry"}
+    assert [service for service, name in spans if name == "mirror"] == ["tailgate-gateway"]
+    for trace in collector.traces().values():
+        roots = [span for _, span in trace if span.name == "tick"]
+        for root in roots:
+            assert not root.parent_span_id
+            for _, span in trace:
+                assert span is root or span.parent_span_id == root.span_id
+                assert span.start_time_unix_nano >= root.start_time_unix_nano
+    for process in ("engine", "gateway", "sinks", "watch", "up"):
+        until(lambda process=process: "process_cpu_seconds_total" in collector.metrics(f"tailgate-{process}"), TRACED_S)
+    assert "tailgate_engine_rocksdb_bytes" in collector.metrics("tailgate-engine")
 
 
 def test_a_start_that_fails_leaves_no_process(tmp_path: Path) -> None:
