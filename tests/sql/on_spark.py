@@ -2,7 +2,7 @@
 
 python -m tests.sql.on_spark DSN FOLDER SEED SHARE      prints differences from PostgreSQL, and fails if there are any
 
-One entry in SHARE is evaluated. Spark has its temporary files in FOLDER.
+One entry or other expression in SHARE is evaluated. Spark has its temporary files in FOLDER.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tailgate.lake.tables.moments import numbers
 from tailgate.lake.types import Type
 from tailgate.sql import plan
 from tailgate.sql.functions.catalogue import ROWS
+from tailgate.sql.functions.entry import Function
 from tailgate.sql.render.spark import expression
 from tailgate.sql.tables.definition import type_name
 from tests.sql import numerics
@@ -181,8 +182,9 @@ def main(dsn: str, folder: Path, seed: int, share: int) -> int:
     wrong = 0
     with psycopg.connect(dsn, autocommit=True) as server, pgcrypto(server):
         server.execute("SET TimeZone = 'UTC'")
-        sample = random.Random(seed).sample(rows, len(rows) // share)
-        for case in [*expressions(seed), *(case_of(row, seed) for row in sample)]:
+        evaluated: list[Case | Function] = [*expressions(seed), *rows]
+        for one in random.Random(seed).sample(evaluated, len(evaluated) // share):
+            case = case_of(one, seed) if isinstance(one, Function) else one
             for variant in _with_literals_if_needed(case):
                 wrong += _differences(spark, server, variant)
         wrong += _numeric_differences(spark, server, seed)

@@ -220,5 +220,5 @@ def test_as_postgresql(world: World, postgres: str, script: str, extended: float
                 if DIFFERENT.get(sql) == " ".join(keys):
                     continue
                 lines = [f"  {k}:\n    PostgreSQL {expected.get(k)!r}\n    Tailgate   {got.get(k)!r}" for k in keys]
-                differences.append("\n".join([sql, *lines]))
+                differences.append("\n".join([f"{sql}  ({'extended' if prepare else 'simple'} protocol)", *lines]))
     assert not differences, "\n" + "\n".join(differences)

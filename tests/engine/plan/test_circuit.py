@@ -6,6 +6,8 @@ import random
 from collections import Counter
 from dataclasses import replace
 
+import pytest
+
 from tailgate.engine.plan.circuit import operators
 from tailgate.engine.plan.circuit.decoders import ArrowDecoder, KafkaDecoder
 from tailgate.engine.plan.circuit.graph import Graph, SourceNode
@@ -281,12 +283,13 @@ def test_a_record_of_another_plan_is_detected() -> None:
     assert not nodes.matches_record(shop["v"], shop.catalog, shop.streams()(shop["v"]))
 
 
-def test_random_lives_of_a_catalog() -> None:
+@pytest.mark.parametrize("lives", [40, pytest.param(400, marks=pytest.mark.long)])
+def test_random_lives_of_a_catalog(lives: int) -> None:
     """Views are created, backfilled and dropped at random.
 
     After each step, the graph survives a restart and ids keep their meaning.
     """
-    for seed in range(120):
+    for seed in range(lives):
         source = random.Random(seed)
         shop, events, users = new_shop()
         names: list[str] = []

@@ -24,7 +24,7 @@ from tests.engine.plan.law import FORMED, OVER, Law
 pytestmark = pytest.mark.spark
 
 SEED = int(os.environ.get("TAILGATE_LAW_SEED", "2"))
-CASES = int(os.environ.get("TAILGATE_CASES", "150"))
+CASES = int(os.environ.get("TAILGATE_CASES", "75"))
 WORLD = os.environ.get("TAILGATE_LAW_WORLD")
 COMPLETE = 300  # with this number of cases, all features are covered
 PROGRESS_S = 30.0
