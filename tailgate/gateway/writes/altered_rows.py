@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tailgate.gateway.mirrors.mirror import registered
 from tailgate.gateway.writes.constraints import keys
+from tailgate.gateway.writes.constraints.reference_types import in_key_types
 from tailgate.gateway.writes.constraints.rules import Rules, rendered
 from tailgate.gateway.writes.constraints.violations import domain_violation
 from tailgate.gateway.writes.evaluation import Evaluation
@@ -231,7 +232,7 @@ def _check(plan: AlteredRows, evaluation: Evaluation, rows: pa.Table, weights: n
 def _check_reference(reference: Reference, evaluation: Evaluation, rows: pa.Table) -> None:
     """Raises 23503 if a key that a row references does not exist."""
     every, rows = rows, rows.filter(pa.array(keys.checked(reference, rows)))
-    placed = rows.select(list(reference.columns)).rename_columns([f"k{i}" for i in range(len(reference.columns))])
+    placed = in_key_types(reference, rows)
     placed = placed.append_column("place", pa.array(np.arange(rows.num_rows), pa.int64()))
     with registered(evaluation.cursor, "placed", placed) as name, _referenced(reference, evaluation, every) as referenced:
         condition = keys.same(reference.referenced.columns, reference.key, "p", "n")

@@ -13,6 +13,7 @@ from tailgate.lake import constraints as defined
 from tailgate.lake.catalog import Catalog, Index, Item, Table, check_not_system
 from tailgate.lake.catalog.formats import CheckConstraint, ForeignKeyConstraint
 from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.schemas import is_temporary
 from tailgate.lake.errors import (
     DatatypeMismatch,
     DuplicateColumn,
@@ -20,6 +21,7 @@ from tailgate.lake.errors import (
     FeatureNotSupported,
     InvalidColumnReference,
     InvalidForeignKey,
+    InvalidTableDefinition,
     ObjectNotInPrerequisiteState,
     SyntaxError_,
     TailgateError,
@@ -35,7 +37,10 @@ from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.statements.tables import Check, ForeignKey, Unique
 from tailgate.sql.tables.names import columns_part, free_name
 
-INTEGERS, TEXTS = frozenset(("int2", "int4", "int8")), frozenset(("text", "varchar"))
+INTEGERS, FLOATS, TEXTS = frozenset(("int2", "int4", "int8")), frozenset(("float4", "float8")), frozenset(("text", "varchar"))
+PERMANENT_ONLY = "constraints on permanent tables may reference only permanent tables"
+TEMPORARY_ONLY = "constraints on temporary tables may reference only temporary tables"
+DATES = frozenset(("date", "timestamp", "timestamptz"))
 
 
 def constraint_names(table: Table, catalog: Catalog) -> set[str]:
@@ -181,9 +186,11 @@ def _adopted(unique: Unique, name: str, table: Table, catalog: Catalog) -> Index
 def foreign_key(key: ForeignKey, table: Table, catalog: Catalog, names: set[str]) -> ForeignKeyConstraint:
     """Returns a foreign key of a table whose constraints have these names. `catalog`: contains the table with its keys.
 
-    Raises 42P01, 42809, 42703, 42830, 42704, 42804, 42710, 42P10.
+    Raises 42P01, 42809, 42P16, 42703, 42830, 42704, 42804, 42710, 42P10.
     """
     referenced = _referenced(key, table, catalog)
+    if is_temporary(table.id) != is_temporary(referenced.id):
+        raise InvalidTableDefinition(TEMPORARY_ONLY if is_temporary(table.id) else PERMANENT_ONLY)
     columns = _positions(key.columns, table)
     name = key.name or free_name(table.name, columns_part(key.columns), "fkey", names.__contains__)
     if name in names:
@@ -260,13 +267,18 @@ def _positions(names: Sequence[str], table: Table) -> tuple[int, ...]:
 
 
 def check_reference_types(name: str, column: Field, referenced: Field) -> None:
-    """Raises 42804 or 0A000 if values of the columns cannot be compared by their stored forms."""
-    families = [next((f for f in (INTEGERS, TEXTS) if field.type.name in f), field.type.name) for field in (column, referenced)]
-    if families[0] == families[1] and column.type.is_array == referenced.type.is_array and column.type.general == referenced.type.general:
+    """Raises 42804 if PostgreSQL does not compare values of the columns, 0A000 if their stored forms cannot be compared."""
+    mine, other = column.type, referenced.type
+    families = [next((f for f in (INTEGERS, FLOATS, TEXTS) if type.name in f), frozenset((type.name,))) for type in (mine, other)]
+    if mine.is_array == other.is_array and (families[0] == families[1] or (families[0] == INTEGERS and other.name == "numeric")):
         return
     shown = f'Key columns "{column.name}" and "{referenced.name}" are of incompatible types: {column.type} and {referenced.type}.'
-    numbers = all(field.type.facts.category == "N" for field in (column, referenced))
-    if numbers or all(field.type.facts.category == "S" for field in (column, referenced)):
+    comparable = (
+        (mine.name == "numeric" or mine.name in INTEGERS) and other.name in FLOATS,
+        mine.facts.category == other.facts.category == "S",
+        mine.name in DATES and other.name in DATES,
+    )
+    if mine.is_array == other.is_array and any(comparable):
         raise FeatureNotSupported(f'foreign key constraint "{name}" between columns of different types is not supported', detail=shown)
     raise DatatypeMismatch(f'foreign key constraint "{name}" cannot be implemented', detail=shown)
 

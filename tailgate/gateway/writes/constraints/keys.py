@@ -183,14 +183,18 @@ def changed(columns: Sequence[int], old: pa.Table, new: pa.Table) -> np.ndarray:
 def same(fields: Sequence[Field], key: Key, stored: str, other: str) -> str:
     """Returns SQL that compares the key of a stored row with the columns k0, k1, … of another."""
     condition = "" if key.condition is None else f" AND {stored}.c{key.condition}"
-    return equal(fields, key.columns, stored, other, "=" if key.nulls_distinct else "IS NOT DISTINCT FROM") + condition
+    return equal(fields, key.columns, stored, f"{other}.k", "=" if key.nulls_distinct else "IS NOT DISTINCT FROM") + condition
 
 
 def equal(fields: Sequence[Field], columns: Sequence[int], stored: str, other: str, operator: str = "=") -> str:
-    """Returns SQL that compares columns of a stored row with the columns k0, k1, … of another. `fields`: of the stored row."""
+    """Returns SQL that compares columns of a stored row with others. `fields`: of the stored row. `other`: the others without numbers.
+
+    >>> equal([Field("id", Type("int4"))], [0], "t", "g.k")
+    't.c0 = g.k0'
+    """
     types = [fields[column].type for column in columns]
     return " AND ".join(
-        f"{compared(f'{stored}.c{column}', type)} {operator} {compared(f'{other}.k{i}', type)}"
+        f"{compared(f'{stored}.c{column}', type)} {operator} {compared(f'{other}{i}', type)}"
         for i, (column, type) in enumerate(zip(columns, types, strict=True))
     )
 

@@ -13,7 +13,7 @@ Source: PostgreSQL 15, src/backend/utils/adt/ri_triggers.c; "CREATE TABLE", REFE
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import blake2b
 
@@ -26,6 +26,7 @@ from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.mirrors.overlay import overlaid
 from tailgate.gateway.writes.constraints import keys
 from tailgate.gateway.writes.constraints.hashes import hashes, salted
+from tailgate.gateway.writes.constraints.reference_types import assigned, in_key_types, in_reference_types
 from tailgate.gateway.writes.constraints.rules import IsDeferred, Rules, RulesByTable, immediate
 from tailgate.gateway.writes.constraints.stored_rows import StoredRows
 from tailgate.gateway.writes.constraints.violations import Violations
@@ -107,14 +108,14 @@ class References:
         if not rows.num_rows:
             return
         whole = rows.filter(pa.array(keys.present(reference.columns, rows)))
-        self.hashes[reference.referenced.id].append(salted(hashes(whole.select(list(reference.columns))), reference.key.index))
+        self.hashes[reference.referenced.id].append(salted(hashes(in_key_types(reference, whole)), reference.key.index))
         self._read_by_reference(reference, rows)
         self._added.append((reference, rows))
 
     def _read_by_reference(self, reference: Reference, rows: pa.Table) -> None:
         """Notes that rows with these values in the columns of a foreign key were read or written."""
         rows = rows.filter(pa.array(keys.present(reference.columns, rows)))
-        self.hashes[reference.table.id].append(salted(hashes(rows.select(list(reference.columns))), _salt(reference)))
+        self.hashes[reference.table.id].append(salted(hashes(in_key_types(reference, rows)), _salt(reference)))
 
     # ---- referenced rows
 
@@ -167,7 +168,9 @@ class References:
             kind = schema.field(column).type
             if action == "cascade":
                 assert new is not None
-                values = new.column(reference.key.columns[i]).take(places).cast(kind)
+                key = reference.key.columns[i]
+                types = reference.referenced.columns[key].type, reference.table.columns[column].type
+                values = assigned(new.column(key).take(places), *types)
             elif defaults is not None:
                 values = pa.chunked_array([defaults.column(i).combine_chunks().cast(kind).take(pa.array([0] * rows.num_rows))])
             else:
@@ -191,8 +194,8 @@ class References:
         """Returns the rows, after the changes so far, that reference removed keys: columns, number of copies, place of the key."""
         columns = ", ".join(f"t.c{i}" for i in range(len(reference.table.columns)))
         weight = "1" if reference.table.key is not None else f"t.{WEIGHT}"
-        same = keys.equal(reference.table.columns, reference.columns, "t", "g")
-        with self.state(reference.table) as table, self._placed(keys_before, reference.key.columns) as removed:
+        same = keys.equal(reference.table.columns, reference.columns, "t", "g.r")
+        with self.state(reference.table) as table, self._placed(in_reference_types(reference, keys_before)) as removed:
             return self._cursor.execute(
                 f"SELECT {columns}, CAST(sum({weight}) AS BIGINT), min(g.place) FROM {table} AS t JOIN {removed} AS g ON {same} "
                 f"GROUP BY {columns}"
@@ -216,12 +219,15 @@ class References:
 
     def check_removed(self, reference: Reference, rows: pa.Table) -> None:
         """Raises 23503 if a row references the key of one of these rows, and no other row has this key."""
-        referencing = keys.equal(reference.table.columns, reference.columns, "t", "g")
-        again = keys.equal(reference.referenced.columns, reference.key.columns, "p", "g")
+        referencing = keys.equal(reference.table.columns, reference.columns, "t", "g.r")
+        again = keys.equal(reference.referenced.columns, reference.key.columns, "p", "g.k")
+        values = in_reference_types(reference, rows)
+        for i, column in enumerate(reference.key.columns):
+            values = values.append_column(f"k{i}", rows.column(column))
         with (
             self.state(reference.table) as table,
             self.state(reference.referenced) as referenced,
-            self._placed(rows, reference.key.columns) as removed,
+            self._placed(values) as removed,
         ):
             place = self._cursor.execute(
                 f"SELECT min(place) FROM (SELECT * FROM {removed} AS g SEMI JOIN {table} AS t ON {referencing}) AS g "
@@ -232,15 +238,14 @@ class References:
 
     def check_added(self, reference: Reference, rows: pa.Table) -> None:
         """Raises 23503 if no row has the key that one of these rows references."""
-        same = keys.equal(reference.referenced.columns, reference.key.columns, "p", "g")
-        with self.state(reference.referenced) as referenced, self._placed(rows, reference.columns) as added:
+        same = keys.equal(reference.referenced.columns, reference.key.columns, "p", "g.k")
+        with self.state(reference.referenced) as referenced, self._placed(in_key_types(reference, rows)) as added:
             place = self._cursor.execute(f"SELECT min(place) FROM {added} AS g ANTI JOIN {referenced} AS p ON {same}").fetchone()
         if place is not None and place[0] is not None:
             raise self._violations.missing(reference, rows.slice(place[0], 1))
 
-    def _placed(self, rows: pa.Table, columns: Sequence[int]) -> mirror.registered:
-        values = rows.select(list(columns)).rename_columns([f"k{i}" for i in range(len(columns))])
-        return mirror.registered(self._cursor, "placed", values.append_column("place", pa.array(np.arange(rows.num_rows), pa.int64())))
+    def _placed(self, rows: pa.Table) -> mirror.registered:
+        return mirror.registered(self._cursor, "placed", rows.append_column("place", pa.array(np.arange(rows.num_rows), pa.int64())))
 
     def state(self, table: Item) -> _State:
         """Returns the rows of a table after the changes so far, as SQL within a `with` block."""
