@@ -91,3 +91,11 @@ INSERT INTO j (id, d['a'], d['b'][1]) VALUES (8, '1', '2') RETURNING *;
 INSERT INTO j (id, d['a']) SELECT 9, '{"c": 1}'::jsonb RETURNING *;
 INSERT INTO j (id) VALUES (9) ON CONFLICT (id) DO UPDATE SET d['a']['c'] = to_jsonb(excluded.id), n['k'] = j.d RETURNING *;
 SELECT * FROM j ORDER BY id;
+-- indexes in paths into json
+SELECT '[0, 1]'::jsonb #> '{" 1"}', '[0, 1]'::jsonb #> '{"1 "}', '[0, 1]'::jsonb #>> '{+1}', '[0, 1]'::json #> '{" 1"}', '[0, 1]'::json #> '{"1 "}';
+SELECT '[0, 1]'::jsonb #> '{99999999999}', '[0, 1]'::json #> '{99999999999}';
+SELECT jsonb_set('[0, 1]', '{" 1"}', '5'), '[0, 1]'::jsonb #- '{" 1"}';
+SELECT jsonb_set('[0, 1]', '{"1 "}', '5');
+SELECT jsonb_set('[0, 1]', '{99999999999}', '5');
+SELECT '[0, 1]'::jsonb #- '{"1 "}';
+SELECT jsonb_insert('[0, 1]', '{-99999999999}', '5');

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.compute.jsonb.construction import members_of, members_of_pairs
 from tailgate.sql.compute.registry import udf
-from tailgate.values.numbers.integers import INTEGER_TEXT
+from tailgate.values.numbers.integers import strtoint
 from tailgate.values.strings.json_texts import DECODER, check_strings, checked, parse, without_nulls
 from tailgate.values.strings.jsonb import dump
 
@@ -78,8 +78,8 @@ def _part_at_path(text: str, part: Part, path: list[str]) -> Part | None:
     if not path:
         return part
     step, rest = path[0], path[1:]
-    if text[part.start] == "[" and INTEGER_TEXT.fullmatch(step):
-        element = _element(text, part.start, int(step))
+    if text[part.start] == "[" and (index := strtoint(step)) is not None:
+        element = _element(text, part.start, index)
         return _part_at_path(text, element, rest) if element else None
     if text[part.start] != "{":
         return None

@@ -38,6 +38,19 @@ def read(text: str, type: Type, style: Style) -> int:
     return value
 
 
+def strtoint(text: str) -> int | None:
+    """Returns the number that strtoint() of C reads, None for another text. Blanks may precede it, but not follow it.
+
+    >>> strtoint(" +1"), strtoint("1 "), strtoint("99999999999")
+    (1, None, None)
+    """
+    digits = text.lstrip(BLANKS)
+    if not INTEGER_TEXT.fullmatch(digits) or len(digits) > _DIGITS_MAX:
+        return None
+    low, high = RANGES["int4"]
+    return value if low <= (value := int(digits)) <= high else None
+
+
 def write(value: int) -> bytes:
     return b"%d" % value
 

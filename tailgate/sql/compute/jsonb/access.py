@@ -14,7 +14,7 @@ from tailgate.lake.types import FLOAT4, FLOAT8, Type
 from tailgate.sql.compute.registry import udf
 from tailgate.values.codec.style import DEFAULT
 from tailgate.values.numbers import floats
-from tailgate.values.numbers.integers import INTEGER_TEXT, RANGES
+from tailgate.values.numbers.integers import RANGES, strtoint
 from tailgate.values.numbers.numerics import scaled
 from tailgate.values.strings import jsonb
 from tailgate.values.strings.jsonb import Json, dump, load
@@ -46,8 +46,8 @@ def _part_at_path(text: str, path: list[str | None]) -> Json:
             return MISSING
         if isinstance(value, dict) and step in value:
             value = value[step]
-        elif isinstance(value, list) and INTEGER_TEXT.fullmatch(step) and -len(value) <= int(step) < len(value):
-            value = value[int(step)]
+        elif isinstance(value, list) and (index := strtoint(step)) is not None and -len(value) <= index < len(value):
+            value = value[index]
         else:
             return MISSING
     return value

@@ -10,9 +10,8 @@ from typing import TypeAlias
 
 from tailgate.lake.errors import InvalidParameterValue, InvalidTextRepresentation, NullValueNotAllowed, ProgramLimitExceeded
 from tailgate.sql.compute.registry import udf
-from tailgate.values.codec.texts import BLANKS
 from tailgate.values.composites.dimensions import ASSIGNED_MAX
-from tailgate.values.numbers.integers import INTEGER_TEXT
+from tailgate.values.numbers.integers import strtoint
 from tailgate.values.strings.jsonb import Json, dump, load, member_order
 
 # A change of the object or array that contains the last step of a path: container, step, level.
@@ -120,10 +119,10 @@ def _edit(text: str, path: list[str | None], scalar_message: str, *, changes_emp
 
 
 def _index(step: str, level: int) -> int:
-    stripped = step.strip(BLANKS)
-    if not INTEGER_TEXT.fullmatch(stripped):
+    index = strtoint(step)
+    if index is None:
         raise InvalidTextRepresentation(f'path element at position {level + 1} is not an integer: "{step}"')
-    return int(stripped)
+    return index
 
 
 @udf("jsonb", "text[]", to="jsonb")
@@ -163,9 +162,6 @@ def jsonb_assigned(text: str, path: list[str | None], replacement: str) -> str:
     Source: setPath and push_path with JB_PATH_FILL_GAPS.
     """
 
-    def whole(step: str) -> bool:
-        return INTEGER_TEXT.fullmatch(step.lstrip(BLANKS)) is not None
-
     def gap(count: int) -> list[Json]:
         if count > ASSIGNED_MAX:
             raise ProgramLimitExceeded(f"array size exceeds the maximum allowed ({ASSIGNED_MAX})")
@@ -175,7 +171,8 @@ def jsonb_assigned(text: str, path: list[str | None], replacement: str) -> str:
         if level == len(steps):
             return load(replacement)
         step, inner = steps[level], created(level + 1)
-        return [*gap(int(step)), inner] if whole(step) else {step: inner}
+        index = strtoint(step)
+        return {step: inner} if index is None else [*gap(index), inner]
 
     def assigned(value: Json, level: int) -> Json:
         if level == len(steps):
@@ -184,9 +181,7 @@ def jsonb_assigned(text: str, path: list[str | None], replacement: str) -> str:
         if isinstance(value, dict):
             value[step] = assigned(value[step], level + 1) if step in value else created(level + 1)
         elif isinstance(value, list):
-            if not whole(step):
-                raise InvalidTextRepresentation(f'path element at position {level + 1} is not an integer: "{step}"')
-            index = int(step)
+            index = _index(step, level)
             if -index > len(value):
                 raise InvalidParameterValue(f"path element at position {level + 1} is out of range: {index}")
             index += len(value) * (index < 0)

@@ -140,8 +140,9 @@ public final class JsonTexts {
   private static int valueAtPath(byte[] b, int start, ArrayData path, int step) {
     if (step == path.numElements()) return start;
     UTF8String name = path.getUTF8String(step);
-    if (b[start] == '[' && name.toString().matches("\\s*[+-]?\\d{1,9}")) {
-      int element = element(b, start, Integer.parseInt(name.toString().strip()));
+    Integer index = b[start] == '[' ? Jsonb.index(name.toString()) : null;
+    if (index != null) {
+      int element = element(b, start, index);
       return element < 0 ? -1 : valueAtPath(b, element, path, step + 1);
     }
     int last = -1;

@@ -64,6 +64,16 @@ public final class Jsonb {
     }
   }
 
+  /** Returns the index that a step of a path is, null for another text. As with strtoint() of C, blanks may precede it. */
+  static Integer index(String step) {
+    if (!step.matches("\\s*[+-]?[0-9]+")) return null;
+    try {
+      return Integer.valueOf(step.strip());
+    } catch (NumberFormatException e) {
+      return null;
+    }
+  }
+
   /** Returns the canonical text of the parser's current value, and moves the parser to its end. */
   public static byte[] canonical(JsonParser parser, int expectedSize) throws IOException {
     Jsonb jsonb = new Jsonb(expectedSize + expectedSize / 8 + 16);

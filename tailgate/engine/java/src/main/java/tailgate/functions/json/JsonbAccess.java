@@ -286,8 +286,9 @@ public final class JsonbAccess {
     for (int step = 0; step < path.numElements() && at >= 0; step++) {
       if (path.isNullAt(step)) return -1;
       String name = path.getUTF8String(step).toString();
+      Integer index = b[at] == '[' ? Jsonb.index(name) : null;
       if (b[at] == '{') at = memberValue(b, at, Jsonb.quoted(name));
-      else if (b[at] == '[' && name.matches("\\s*[+-]?\\d{1,9}")) at = element(b, at, Integer.parseInt(name.strip()));
+      else if (index != null) at = element(b, at, index);
       else return -1;
     }
     return at;

@@ -160,11 +160,8 @@ public final class JsonbEdits {
   }
 
   private static int index(String step, int level) {
-    try {
-      if (step.strip().matches("[+-]?[0-9]+")) return Integer.parseInt(step.strip());
-    } catch (NumberFormatException e) {
-      // the error is raised below
-    }
+    Integer index = Jsonb.index(step);
+    if (index != null) return index;
     String message = "path element at position " + (level + 1) + " is not an integer: \"" + step + "\"";
     throw new SqlError("22P02", message);
   }

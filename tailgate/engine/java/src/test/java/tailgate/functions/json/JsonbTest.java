@@ -110,6 +110,16 @@ class JsonbTest {
   }
 
   @Test
+  void readsIndexesInPathsAsStrtoint() {
+    assertResults("tg_jsonb_delete_path('[0, 1]', array(x))",
+        " 1", "[0]",
+        "+1", "[0]",
+        "-1", "[0]",
+        "1 ", "22P02 path element at position 1 is not an integer: \"1 \"",
+        "99999999999", "22P02 path element at position 1 is not an integer: \"99999999999\"");
+  }
+
+  @Test
   void castsToOtherTypes() {
     assertResults("tg_jsonb_int4(x)",
         "2.5", "3",
