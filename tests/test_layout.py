@@ -14,7 +14,7 @@ LINES_MAX = 400  # of a file
 FUNCTION_LINES_MAX = 60
 PARAMETERS_MAX = 7  # without self
 FILES_MAX = 15  # in a folder, without __init__.py
-FILES_MAX_OF = {"sql/functions": 19, "sql/plan": 16}
+FILES_MAX_OF = {"sql/functions": 20, "sql/plan": 16}
 
 
 def files(package: str) -> list[Path]:

@@ -144,6 +144,13 @@ class _Rules:
         arrays = any(isinstance(side, exp.Array) for side in (node.this, node.expression))
         return call("list_concat", node.this, node.expression) if arrays else node
 
+    def array_operator(self, node: exp.ArrayOverlaps | exp.ArrayContainsAll) -> exp.Expr:
+        """Rewrites the array literals of a && b and a @> b."""
+        for side in ("this", "expression"):
+            if isinstance(literal := node.args[side], exp.Literal) and literal.is_string:
+                node.set(side, elements(literal.name))
+        return node
+
     def division(self, node: exp.Div) -> exp.Expr:
         return exp.IntDiv(this=node.this, expression=node.expression) if is_integer(node.this) and is_integer(node.expression) else node
 
@@ -239,6 +246,8 @@ class _Rules:
             if isinstance(argument, exp.Literal):
                 argument = elements(argument.name)
             return (exp.All if node.name.lower() == "all" else exp.Any)(this=exp.Paren(this=argument))
+        if node.name.lower() == "row":
+            return exp.Tuple(expressions=node.expressions)
         return self.function(node.name.lower(), node.expressions)
 
     def function(self, name: str, arguments: list[exp.Expr]) -> exp.Expr:
@@ -300,6 +309,10 @@ class _Rules:
     def known(self, node: exp.Func) -> exp.Expr:
         """Rewrites functions that have a class in sqlglot and another spelling in DuckDB."""
         name = CLASSES[type(node)]
+        if isinstance(node, exp.GroupConcat) and isinstance(order := node.this, exp.Order):  # which is behind the last argument
+            node = node.copy()
+            node.set("separator", exp.Order(this=node.args["separator"], expressions=order.expressions))
+            node.set("this", order.this)
         arguments = [a for key in node.arg_types for a in _listed(node.args.get(key))]
         return self.function(name, arguments)
 
@@ -347,6 +360,7 @@ RULES: dict[type[exp.Expr], Callable[[_Rules, Any], exp.Expr]] = {
     exp.Any: _Rules.any,
     exp.EQ: _Rules.equal,
     exp.DPipe: _Rules.concatenation,
+    **dict.fromkeys((exp.ArrayOverlaps, exp.ArrayContainsAll), _Rules.array_operator),
     exp.Div: _Rules.division,
     exp.Unnest: _Rules.unnested,
     exp.Bracket: _Rules.bracket,

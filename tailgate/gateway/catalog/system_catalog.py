@@ -16,6 +16,7 @@ from tailgate.gateway.catalog.catalog_query import CatalogQuery, Described, desc
 from tailgate.gateway.catalog.functions.catalog_functions import Functions
 from tailgate.gateway.catalog.functions.object_names import Facts, Session
 from tailgate.gateway.catalog.relations import database
+from tailgate.gateway.catalog.rewrite import SAME
 from tailgate.lake import errors
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.roles import OPERATOR_ID
@@ -94,6 +95,11 @@ class SystemCatalog:
         plan = query.plan
         with self._connection_for(session, catalog, job) as connection:
             return _description(self._execute(connection, plan.limited, plan.used, [None] * len(plan.parameters)))
+
+    def value(self, name: str, arguments: Sequence[object], session: Session, catalog: Catalog, job: Job = NO_JOB) -> object:
+        """Returns the value of a function."""
+        with self._connection_for(session, catalog, job):
+            return self.functions.all[SAME.get(name, name), len(arguments)][2](*arguments)
 
     @contextlib.contextmanager
     def _connection_for(self, session: Session, catalog: Catalog, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -21,13 +21,14 @@ EMPTY = {
     "pg_options_to_table": {"option_name": "VARCHAR", "option_value": "VARCHAR"},
     "pg_partition_tree": {"relid": "UINTEGER", "parentrelid": "UINTEGER", "isleaf": "BOOLEAN", "level": "INTEGER"},
 }
+DERIVED = (*EMPTY, "generate_subscripts")
 TABLE_FUNCTIONS = ("ExplodingGenerateSeries", "Unnest", "Explode", "GenerateSeries")
 
 
 def place_table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> None:
     """Renames a table in the tree to its name in DuckDB; `ctes` has the names of the query's CTEs."""
     if isinstance(table.this, exp.Func) or not isinstance(table.this, exp.Identifier):
-        if isinstance(table.this, exp.StringToArray) or (isinstance(table.this, exp.Anonymous) and table.this.name.lower() in EMPTY):
+        if isinstance(table.this, exp.StringToArray) or (isinstance(table.this, exp.Anonymous) and table.this.name.lower() in DERIVED):
             _derived(table)
             return
         if isinstance(table.this, exp.Anonymous) and table.this.name.lower() == "pg_get_keywords":
@@ -62,7 +63,7 @@ def place_table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> No
 
 
 def _derived(table: exp.Table) -> None:
-    """Replaces a function in FROM that DuckDB lacks: by its value as one row, or by no rows (EMPTY)."""
+    """Replaces a function in FROM that DuckDB lacks: by its values in a select list, or by no rows (EMPTY)."""
     name = table.this.sql_name().lower() if not isinstance(table.this, exp.Anonymous) else table.this.name.lower()
     alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
     columns = [exp.alias_(exp.cast(exp.Null(), kind, dialect="duckdb"), column) for column, kind in EMPTY.get(name, {}).items()]

@@ -169,7 +169,7 @@ def _collectable(write: WritePlan) -> Query | None:
         return None
     if write.rows is None:
         return None
-    return None if is_temporary(write.table.id) or write.rows.calls else write.rows
+    return None if is_temporary(write.table.id) or write.rows.calls or write.rows.session_values else write.rows
 
 
 async def settle(session: Session) -> None:

@@ -1,4 +1,4 @@
-"""Evaluates the calls of nextval, currval, lastval and setval in a statement (`sql.plan.session_calls`).
+"""Evaluates the calls in a statement that depend on the session (`sql.plan.session_calls`), other than of advisory locks.
 
 Source: PostgreSQL 15, src/backend/commands/sequence.c.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence as Values
 
+from tailgate.gateway.execute.catalog_session import CatalogSession
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.writes.rows.row_queries import Arguments, CallEvaluator
 from tailgate.lake.catalog import Sequence
@@ -18,6 +19,7 @@ from tailgate.lake.errors import (
     ObjectNotInPrerequisiteState,
     UndefinedTable,
 )
+from tailgate.sql.functions.session_values import NAMES
 from tailgate.sql.plan.session_calls import ROW_FUNCTIONS, SessionCall
 from tailgate.sql.sequence_definitions import moved, numbers
 
@@ -55,6 +57,8 @@ async def called(session: Session, call: SessionCall, arguments: Values[object])
         return None
     if call.name == "lastval":
         return _last(session)
+    if call.name in NAMES:
+        return await _value(session, call.name, arguments)
     if not call.sequence:
         raise FeatureNotSupported(f"{call.name} in a statement that writes is not supported", hint="Call it in a SELECT without FROM.")
     sequence = _sequence(session, call.sequence)
@@ -70,6 +74,11 @@ async def called(session: Session, call: SessionCall, arguments: Values[object])
             return current
     value, called = arguments
     return await _set(session, sequence, value, called)
+
+
+async def _value(session: Session, name: str, arguments: Values[object]) -> object:
+    """Returns the value of current_user, current_setting and the like."""
+    return None if None in arguments else await session.serving.system.value(name, arguments, CatalogSession(session), session.catalog)
 
 
 async def _set(session: Session, sequence: Sequence, value: object, called: object) -> object:

@@ -176,7 +176,7 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
     bound = bind_query(query, catalog, declared(oids, catalog), widths=widths, numeric_rules=WITH_GENERAL, locking=True)
     numbered = separated(bound.plan, len(bound.parameters) + 1)
     by_row = numbered.source is not None
-    if numbered.calls and not by_row:
+    if numbered.all_calls and not by_row:
         bound = replace(bound, plan=numbered.relation)
     relations = frozenset(scan.relation for scan in scans(bound.plan))
     items = tuple(readable(catalog[r]) for r in sorted(relations))
@@ -188,7 +188,7 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
     check_joins(bound.plan)
     constants: list[plan.Value] = []
     sql = "" if by_row else render(bound.plan, now=NOW, constants=constants)
-    changing = volatile(bound.plan) or bool(numbered.calls)
+    changing = volatile(bound.plan) or bool(numbered.all_calls)
     return Prepared(
         columns,
         bound.parameters,
@@ -201,11 +201,11 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
         failed_at=readable_at(items),
         constants=tuple(constants),
         used=numbers(bound.plan),
-        equalities=None if numbered.calls else equalities_of(bound.plan),
+        equalities=None if numbered.all_calls else equalities_of(bound.plan),
         changes=None if changing else changes_of(bound.plan),
         size=len(query.text) * PLAN_FACTOR + len(sql) + sum(len(c) for c in constants if isinstance(c, str | bytes)),
         packed=bound,
-        calls=numbered.calls,
+        calls=numbered.all_calls,
         by_row=by_row,
         unlogged=not all(map(is_logged, relations)),
         locked=bound.locked,

@@ -58,6 +58,10 @@ class SystemQueries:
         jobs = self._jobs if query.plan.relations else self._calls
         return (await jobs.run(lambda job: self._catalog.run(query, values, session, catalog, status, described, job)))[1]
 
+    async def value(self, name: str, arguments: Sequence[object], session: Session, catalog: Catalog) -> object:
+        """Returns the value of a function about the session."""
+        return await self._calls.run(lambda job: self._catalog.value(name, arguments, session, catalog, job))
+
     async def call(self, work: Callable[[], Result]) -> Result:
         """Calls `work` on a thread for queries of the system catalog, in the role's turn."""
         return await self._jobs.run(lambda job: work())

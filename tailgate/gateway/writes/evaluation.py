@@ -88,7 +88,7 @@ class Evaluation(RowQueries):
             rows = self._whole(write, copied)
         else:
             assert write.rows is not None
-            written = None if write.rows.calls else write.rows.literal(self.values)
+            written = None if write.rows.calls or write.rows.session_values else write.rows.literal(self.values)
             rows = written if written is not None else self.query(write.rows)
         rows = self.stored.of(rules, rows)
         inserted = self._inserted(write, rows)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from tailgate.gateway.serving.prepared import declared
 from tailgate.gateway.writes.constraints.rules import Checks, Rules, RulesByTable, relations, rendered, size
-from tailgate.gateway.writes.rows.query import Query, numbered, query_of
+from tailgate.gateway.writes.rows.query import Query, numbered
 from tailgate.lake.catalog import Catalog, Table, items
 from tailgate.lake.constraints import Key
 from tailgate.lake.errors import FeatureNotSupported
@@ -276,10 +276,10 @@ def _parsed(text: str) -> Write:
 
 
 def insert_plan(write: InsertRows, *, compact: bool = False) -> InsertPlan:
-    existing, returning = (None if r is None else query_of(r, compact=compact) for r in (write.existing, write.returning))
+    existing, returning = (_query(r, write, compact=compact) for r in (write.existing, write.returning))
     return InsertPlan(
         write.table,
-        None if write.rows is None else numbered(write.rows, len(write.parameters), compact=compact),
+        _query(write.rows, write, compact=compact),
         existing,
         write.conflict,
         write.arbiter,
@@ -287,12 +287,16 @@ def insert_plan(write: InsertRows, *, compact: bool = False) -> InsertPlan:
         parameter_types(write.parameters),
         write.demands,
         rendered(write.rules, compact=compact),
-        _checks(write.view_checks, compact=compact),
+        _checks(write.view_checks, write, compact=compact),
     )
 
 
-def _checks(checks: PlannedChecks, *, compact: bool) -> Checks:
-    return tuple((name, query_of(forbidden, compact=compact)) for name, forbidden in checks)
+def _query(relation: Relation | None, write: InsertRows | ChangeRows, *, compact: bool) -> Query | None:
+    return None if relation is None else numbered(relation, len(write.parameters), compact=compact)
+
+
+def _checks(checks: PlannedChecks, write: InsertRows | ChangeRows, *, compact: bool) -> Checks:
+    return tuple((name, numbered(forbidden, len(write.parameters), compact=compact)) for name, forbidden in checks)
 
 
 def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
@@ -301,8 +305,8 @@ def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
         raise FeatureNotSupported(
             f"{rows.calls[0].name} in UPDATE of a table without a primary key is not supported", hint="Equal rows would get equal values."
         )
-    returning = None if write.returning is None else query_of(write.returning, compact=compact)
-    checks, types = _checks(write.view_checks, compact=compact), parameter_types(write.parameters)
+    returning = _query(write.returning, write, compact=compact)
+    checks, types = _checks(write.view_checks, write, compact=compact), parameter_types(write.parameters)
     return ChangePlan(write.table, rows, returning, types, write.demands, rules, checks, write.updates, write.pinned, write.current)
 
 

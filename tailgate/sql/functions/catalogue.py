@@ -19,6 +19,7 @@ from tailgate.sql.functions import (
     networks,
     ranges,
     regexps,
+    session_values,
     set_returning,
     text,
     windows,
@@ -43,6 +44,7 @@ ROWS: tuple[Function, ...] = (
     *windows.ROWS,
     *set_returning.ROWS,
     *advisory_locks.ROWS,
+    *session_values.ROWS,
     *casts.ROWS,
 )
 

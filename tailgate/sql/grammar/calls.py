@@ -19,6 +19,7 @@ from tailgate.sql.lexer.tokens import Token
 VALUES = frozenset(
     """
     current_date current_time current_timestamp localtime localtimestamp current_user current_role session_user user current_catalog
+    current_schema
     """.split()
 )
 # those that may have a number of digits, and their types

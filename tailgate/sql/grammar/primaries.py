@@ -77,7 +77,7 @@ def _word(cursor: Rules, token: Token) -> exp.Expr:
             items = [] if cursor.at(")") else cursor.expressions()
             cursor.expect(")")
             return place(exp.Tuple(expressions=items), token.position)
-    if word in calls.VALUES:
+    if word in calls.VALUES and not (word == "current_schema" and cursor.at("(", 1)):
         cursor.advance()
         value = place(exp.Anonymous(this=word), token.position)
         if word not in calls.CLOCKS or not cursor.at("("):

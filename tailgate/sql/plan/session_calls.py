@@ -1,9 +1,9 @@
-"""Calls whose values depend on the session: of sequences and of advisory locks. Their separation from a plan.
+"""Calls whose values depend on the session: of sequences, of advisory locks, and of functions such as current_user.
 
-No engine evaluates nextval, currval, lastval, setval, the columns of a sequence in FROM, and the functions of advisory locks.
-The gateway does, before the query that uses their values:
+No engine evaluates nextval, currval, lastval, setval, the columns of a sequence in FROM, and these functions. The gateway does, before
+the query that uses their values:
 
-    the columns of a sequence in FROM              each becomes a parameter behind those of the statement
+    current_user, the columns of a sequence        each becomes a parameter behind those of the statement, wherever it is
     evaluated once (VALUES, SELECT without FROM)   each call becomes such a parameter
     evaluated for each row of a source             the rows of the source get a column for each call of a sequence
     evaluated for some rows (in CASE)              the rows of the source get a column with the condition, too
@@ -13,7 +13,7 @@ A call elsewhere stays in the plan, and the renderer refuses it by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -21,6 +21,7 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import BOOL, INT8, Field, Type
 from tailgate.sql.functions.advisory_locks import ACTIONS
 from tailgate.sql.functions.entry import Function
+from tailgate.sql.functions.session_values import NAMES
 from tailgate.sql.plan.grouping import ONE_ROW
 from tailgate.sql.plan.relations import Project, Relation, Scan, Values
 from tailgate.sql.plan.rewriting import rebuild, walk
@@ -48,10 +49,10 @@ Kind: TypeAlias = Callable[[Function], bool]  # whether a function is of a kind
 
 @dataclass(frozen=True, slots=True)
 class SessionCall:
-    """A call, or a column of a sequence's row. `sequence`: the id, 0 for lastval and advisory locks.
+    """A call, or a column of a sequence's row. `sequence`: the id, 0 for lastval and for functions that are not about sequences.
 
-    `arguments`: the others, of setval and advisory locks: constants, or columns of the source. `conditional`: the only argument is
-    the condition under which the call is evaluated for a row; otherwise its value is NULL.
+    `arguments`: the others, of setval, advisory locks and current_setting: constants, or columns of the source. `conditional`: the
+    only argument is the condition under which the call is evaluated for a row; otherwise its value is NULL.
     """
 
     name: str
@@ -64,12 +65,19 @@ class SessionCall:
 class Numbered:
     """A plan whose calls are separated.
 
-    `relation` reads their values from parameters or, with a `source`, from the columns of INCOMING behind those of the source.
+    `relation` reads the values of `calls` from parameters or, with a `source`, from the columns of INCOMING behind those of the source.
+    Both read the values of `constants` from parameters, which come first.
     """
 
     relation: Relation
     calls: tuple[SessionCall, ...] = ()
     source: Relation | None = None
+    constants: tuple[SessionCall, ...] = ()
+
+    @property
+    def all_calls(self) -> tuple[SessionCall, ...]:
+        """Returns all calls, in the order of their parameters."""
+        return (*self.constants, *self.calls)
 
 
 def row_of(sequence: int, position: int | None) -> Relation:
@@ -79,17 +87,26 @@ def row_of(sequence: int, position: int | None) -> Relation:
 
 
 def separated(relation: Relation, first: int) -> Numbered:
-    """Returns the plan without calls of sequences. `first`: the number of the first new parameter.
-
-    The rows of sequences stay in a plan that also has calls for each row of a source.
-    """
-    if not any(_calls(*scalars_of(node), kind=_is_column) for node in nodes(relation)):
+    """Returns the plan without calls that depend on the session. `first`: the number of the first new parameter."""
+    if not any(_calls(*_scalars(node), kind=_is_stable) for node in nodes(relation)):
         return _separated(relation, first)
-    columns: list[SessionCall] = []
-    over = _replaced(columns, lambda number, type: Parameter(first + number, type), _is_column)
-    rest = bottom_up(relation, lambda node: with_scalars(node, over) if _calls(*scalars_of(node), kind=_is_column) else node)
-    numbered = _separated(rest, first + len(columns))
-    return Numbered(relation) if numbered.source is not None else replace(numbered, calls=(*columns, *numbered.calls))
+    constants: list[SessionCall] = []
+
+    def over(scalar: Scalar) -> Scalar:
+        if isinstance(scalar, Call) and _is_stable(scalar.function) and _is_simple(call := _session_call(scalar)):
+            constants.append(call)
+            return Parameter(first + len(constants) - 1, scalar.type)
+        return rebuild(scalar, over)
+
+    def without(node: Relation) -> Relation:
+        if not _calls(*_scalars(node), kind=_is_stable):
+            return node
+        if isinstance(node, Values):
+            return replace(node, rows=tuple(tuple(map(over, row)) for row in node.rows))
+        return with_scalars(node, over)
+
+    rest = bottom_up(relation, without)
+    return replace(_separated(rest, first + len(constants)), constants=tuple(constants))
 
 
 def _separated(relation: Relation, first: int) -> Numbered:
@@ -171,19 +188,25 @@ def merged(outer: Project) -> Relation:
 
 
 def _is_called(function: Function) -> bool:
-    return function.by_session
+    return function.by_session and function.volatility == "volatile"
 
 
 def _is_lock(function: Function) -> bool:
     return function.by_session and function.name in ACTIONS
 
 
-def _is_column(function: Function) -> bool:
-    return function in ROW_FUNCTIONS.values()
+def _is_stable(function: Function) -> bool:
+    """Returns whether the function has one value in a statement."""
+    return function in ROW_FUNCTIONS.values() or (function.by_session and function.volatility == "stable")
 
 
 def _calls(*scalars: Scalar, kind: Kind = _is_called) -> bool:
-    return any(isinstance(part, Call) and kind(part.function) for scalar in scalars for part in walk(scalar))
+    computed = (scalar for scalar in scalars if not isinstance(scalar, Literal | Parameter | Column))
+    return any(isinstance(part, Call) and kind(part.function) for scalar in computed for part in walk(scalar))
+
+
+def _scalars(node: Relation) -> Iterable[Scalar]:
+    return (scalar for row in node.rows for scalar in row) if isinstance(node, Values) else scalars_of(node)
 
 
 def _parameters(calls: list[SessionCall], first: int) -> Callable[[Scalar], Scalar]:
@@ -191,7 +214,7 @@ def _parameters(calls: list[SessionCall], first: int) -> Callable[[Scalar], Scal
 
 
 def _session_call(call: Call) -> SessionCall:
-    if _is_lock(call.function):
+    if call.function.name in ACTIONS or call.function.name in NAMES:
         return SessionCall(call.function.name, 0, call.arguments)
     sequence, arguments = call.arguments[:1], call.arguments[1:]
     id = sequence[0].value if sequence and isinstance(sequence[0], Literal) else 0
@@ -199,7 +222,7 @@ def _session_call(call: Call) -> SessionCall:
     return SessionCall(call.function.name, id, arguments)
 
 
-def _replaced(calls: list[SessionCall], value: Callable[[int, Type], Scalar], kind: Kind = _is_called) -> Callable[[Scalar], Scalar]:
+def _replaced(calls: list[SessionCall], value: Callable[[int, Type], Scalar]) -> Callable[[Scalar], Scalar]:
     """Returns a function that appends the calls in a scalar to `calls` and replaces each by `value` of its number and type.
 
     It leaves those in COALESCE, and in CASE if they have arguments or its conditions call volatile functions.
@@ -210,7 +233,7 @@ def _replaced(calls: list[SessionCall], value: Callable[[int, Type], Scalar], ki
             return of_case(scalar, condition)
         if isinstance(scalar, Case | Coalesce):
             return scalar
-        if isinstance(scalar, Call) and kind(scalar.function):
+        if isinstance(scalar, Call) and _is_called(scalar.function):
             call = _session_call(scalar)
             if condition is not None and call.arguments:
                 return scalar

@@ -32,7 +32,7 @@ def create_alert(statement: CreateAlert, text: str, catalog: Catalog) -> Alert:
         depends = (objective,)
     if statement.query is not None:
         bound = bind_query(statement.query, catalog, ())
-        if calls := separated(bound.plan, 1).calls:
+        if calls := separated(bound.plan, 1).all_calls:
             raise FeatureNotSupported(f"{calls[0].name} in an alert is not supported")
         check_columns(bound.columns)
         depends, query = bound.depends, statement.query.text

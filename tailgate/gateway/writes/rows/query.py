@@ -22,8 +22,8 @@ class Query:
 
     `constants` are long literals, passed as parameters; `used` has the numbers of the statement's
     parameters in the SQL. `scans` has the relation id of each scan. `written` is set for a VALUES
-    list, which may need no DuckDB; rows of literals alone may already be a table. `calls`, `source`: as in
-    `sql.plan.session_calls.Numbered`.
+    list, which may need no DuckDB; rows of literals alone may already be a table. `calls`, `source`, `session_values`:
+    as `calls`, `source` and `constants` in `sql.plan.session_calls.Numbered`.
     """
 
     sql: str
@@ -34,6 +34,7 @@ class Query:
     written: plan.Values | pa.Table | None = field(default=None, compare=False, repr=False)
     calls: tuple[SessionCall, ...] = ()
     source: Query | None = None
+    session_values: tuple[SessionCall, ...] = ()
 
     def literal(self, values: Sequence[object]) -> pa.Table | None:
         """Returns the rows of a VALUES list of literals and parameters, otherwise None."""
@@ -55,13 +56,13 @@ def _table(rows: plan.Values, values: Sequence[object]) -> pa.Table | None:
 
 
 def numbered(relation: plan.Relation, parameters: int, *, compact: bool) -> Query:
-    """Renders a plan that may call sequences. `parameters`: the number of the statement's parameters."""
+    """Renders a plan with calls that depend on the session. `parameters`: the number of the statement's parameters."""
     parts = separated(relation, parameters + 1)
-    query = query_of(parts.relation, compact=compact)
+    query = replace(query_of(parts.relation, compact=compact), calls=parts.calls, session_values=parts.constants)
     if parts.source is None:
-        return replace(query, calls=parts.calls)
-    source = query_of(parts.source, compact=compact)
-    return replace(query, calls=parts.calls, source=source, scans=(*query.scans, *source.scans))
+        return query
+    source = replace(query_of(parts.source, compact=compact), session_values=parts.constants)
+    return replace(query, source=source, scans=(*query.scans, *source.scans))
 
 
 def inline(relation: plan.Relation) -> Query:

@@ -48,11 +48,10 @@ class RowQueries:
         """Returns the rows of a plan, with columns named c0, c1, …"""
         if query.source is not None:
             return self.numbered(query, self.query(query.source))
-        values = self.values
-        if query.calls:
-            values = (*values, *(numbers[0] for numbers in self._called(query.calls, arguments_of(query.calls, values), 1)))
-            if (literal := query.literal(values)) is not None:
-                return literal
+        calls = (*query.session_values, *query.calls)
+        values = self._with_values(calls)
+        if calls and (literal := query.literal(values)) is not None:
+            return literal
         return self._queried(query, values)
 
     def source_of(self, query: Query, rows: pa.Table) -> pa.Table:
@@ -64,11 +63,18 @@ class RowQueries:
 
     def numbered(self, query: Query, source: pa.Table) -> pa.Table:
         """Returns the rows of a plan that calls sequences for each row of its source."""
-        arguments = arguments_of(query.calls, self.values, source)
+        session_values = self._with_values(query.session_values)
+        arguments = arguments_of(query.calls, session_values, source)
         for number, values in enumerate(self._called(query.calls, arguments, source.num_rows)):
             source = source.append_column(f"number{number}", pa.array(values, pa.int64()))
         with self.incoming(source):
-            return self._queried(query, self.values)
+            return self._queried(query, session_values)
+
+    def _with_values(self, calls: tuple[SessionCall, ...]) -> Sequence[object]:
+        """Returns the values of the statement's parameters, and of calls that are evaluated once."""
+        if not calls:
+            return self.values
+        return (*self.values, *(values[0] for values in self._called(calls, arguments_of(calls, self.values), 1)))
 
     def _called(self, calls: tuple[SessionCall, ...], arguments: Arguments, rows: int) -> list[Sequence[object]]:
         assert self.sequences is not None
