@@ -240,6 +240,19 @@ def test_what_a_block_may_not_contain(world: World) -> None:
                 connection.execute("TAIL u")
 
 
+def test_what_a_query_of_several_statements_commits_first(world: World) -> None:
+    """A statement that a block may not contain commits those before it, and is not undone with those after it."""
+    with connect(world) as connection:
+        with pytest.raises(errors.DivisionByZero):
+            connection.execute("CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE ROLE r; CREATE TABLE u (a int); SELECT 1 / 0")
+        assert names(connection) == ["t"]
+        assert connection.execute("SELECT a FROM t").fetchall() == [(1,)]
+        connection.execute("DROP ROLE r; CREATE TABLE u (a int)")
+        with pytest.raises(errors.UndefinedObject):
+            connection.execute("CREATE TABLE w (a int); DROP ROLE r; CREATE TABLE x (a int)")
+        assert names(connection) == ["t", "u", "w"]
+
+
 def test_killed_at_every_step_of_a_commit(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
     child = engine(lake.path, "")

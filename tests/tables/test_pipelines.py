@@ -229,3 +229,26 @@ def test_random_rows_are_read_back(both: Callable[[Callable[[Connection], Any]],
 
 def text(v: object) -> str:
     return "\\x" + v.hex() if isinstance(v, bytes) else str(v)
+
+
+def test_definitions(both: Callable[[Callable[[Connection], Any]], Any]) -> None:
+    """The changes of the catalog in a pipeline take effect together, at Sync."""
+
+    def piped(*texts: str) -> Callable[[Connection], Any]:
+        def work(connection: Connection) -> Any:
+            with connection.pipeline():
+                cursors = [connection.execute(text, prepare=True) for text in texts]
+            return [cursor.statusmessage for cursor in cursors]
+
+        return work
+
+    created = ("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1), (2)", "CREATE TABLE u AS SELECT id FROM t")
+    assert both(piped(*created, "SELECT 1/0"))[0] == "22012"
+    assert both(ran("SELECT * FROM t"))[0] == "42P01"
+    assert both(piped(*created, "CREATE INDEX ON u (id)", "ALTER TABLE t RENAME TO w")) == [
+        *("CREATE TABLE", "INSERT 0 2", "SELECT 2", "CREATE INDEX", "ALTER TABLE")
+    ]
+    assert both(ran("SELECT id FROM w JOIN u USING (id) ORDER BY id")) == ("SELECT 2", [(1,), (2,)])
+    assert both(piped("CREATE TABLE x (a int)", "INSERT INTO u VALUES (1)", "CREATE UNIQUE INDEX ON u (id)"))[0] == "23505"
+    assert both(ran("SELECT count(*) FROM u")) == ("SELECT 1", [(2,)])
+    assert both(ran("SELECT * FROM x"))[0] == "42P01"

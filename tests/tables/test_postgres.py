@@ -38,6 +38,7 @@ SCRIPTS = (
     "like",
     "introspection",
     "blocks",
+    "several_statements",
     "maintenance",
     "temporary",
     "merge",
@@ -63,6 +64,7 @@ SCRIPTS = (
     "record_functions",
     "recursion",
     "function_calls",
+    "session_values",
 )
 
 # intended differences: statement → the part of the answer that differs

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from tailgate.engine.runtime.control.blocks.commits import Commits
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.control.entry_stream import EntryStream
 from tailgate.lake.catalog.resolution import Resolution
@@ -35,6 +36,7 @@ class Statements:
                 lambda: status,
                 lambda *_: {},
                 plan=self._statements.planning.plan_in_block,
+                block=Commits(self._statements.installation, None),  # type: ignore[arg-type]  # blocks without rows
             )
         )
         self._control.start()

@@ -15,6 +15,7 @@ import pytest
 from tailgate.engine.runtime.control.control import Answers, Client, Control
 from tailgate.gateway.control import CONNECT_S
 from tailgate.lake.catalog.resolution import Resolution
+from tailgate.lake.control import StatementRequest
 from tailgate.lake.errors import DuplicateTable, QueryCanceled
 from tailgate.lake.writer.engines import Announcement
 from testing.engine_process import until
@@ -31,10 +32,14 @@ class Engine:
         self.live = live
         self.seen: list[tuple[str, dict[str, str]]] = []
         self.ended: list[str] = []
-        self.control = Control(Answers(self.statement, self.newest, lambda: STATUS, lambda *_: {}), listen=listen)
+        self.control = Control(Answers(self.statement, self.newest, lambda: STATUS, lambda *_: {}, plan=self.plan), listen=listen)
         self.control.start()
         control = self.control
         Announcement.mine(live.model.writer.epoch, control.address, control.token, None, control.certificate).write(live.model.lake)
+
+    def plan(self, request: StatementRequest) -> dict[str, Any]:
+        assert "taken" in request.sql
+        raise DuplicateTable('relation "taken" already exists', position=request.sql.index("taken"))
 
     def statement(self, sql: str, settings: dict[str, str], resolution: Resolution, client: Client) -> dict[str, Any]:
         self.seen.append((sql, settings))
@@ -45,8 +50,6 @@ class Engine:
             self.ended.append(sql)
             if "undone" in sql:
                 raise QueryCanceled("canceling statement due to user request")
-        if "taken" in sql:
-            raise DuplicateTable('relation "taken" already exists', position=sql.index("taken"))
         if sql.lower().startswith("explain"):
             return {"tag": "EXPLAIN", "n": newest.n, "time": newest.time, "notices": [], "lines": ["Project: [id]", "└─ Scan: v"]}
         item = self.live.model.create("w")

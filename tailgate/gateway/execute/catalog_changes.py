@@ -3,7 +3,7 @@
 text ──► names resolved and ownership checked in one catalog ──► engine, with the resolution ──► durable ──► mirrors ──► answer
                  ▲                                                 └── 40001: a resolved name has changed
                  └─────────────────────────────────────────────────┘
-in a block: the engine plans the statement over the block's changes ──► the session's catalog; COMMIT sends all (`committing`)
+in a transaction: the engine plans the statement over its changes ──► the session's catalog; its end sends all (`blocks.commits`)
 """
 
 from __future__ import annotations
@@ -47,17 +47,15 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
     """Executes a change of the catalog and returns its tag.
 
     Statements about temporary relations are executed by the session, all others by the engine. Waits until the change is in the mirrors.
-        For the HTTP API, the tag ends with the number of the statement's log entry. Inside a block, the change is part of the block.
+        For the HTTP API, the tag ends with the number of the statement's log entry. Inside a transaction, the change is part of it.
     Raises 25001 there for statements that have other effects than on the catalog.
     """
-    check_alone(session, statement)
+    _check_alone(session, statement)
     session.settings.check_writable(verb(bound.text))
-    if session.transaction.in_block:
+    if session.transaction.pending:
         if (tag := await temporary_relations.answer(session, bound)) is not None:
             return tag
-        return (await define(session, bound, bound.text)).tag
-    await committing.commit(session)  # commits pending writes of an implicit transaction: a change of the catalog has a separate time
-    session.transaction.proceed()
+        return (await define(session, bound)).tag
     session.out.flush()
     await caught_up(session)
     if (tag := await temporary_relations.answer(session, bound)) is not None:
@@ -86,10 +84,10 @@ def send_notice(session: Session, notice: Notice) -> None:
     session.out.flush()
 
 
-async def define(session: Session, bound: Bound, text: str) -> StatementResult:
-    """Adds a change of the catalog to the session's block and returns the engine's answer.
+async def define(session: Session, bound: Bound, text: str | None = None) -> StatementResult:
+    """Adds a change of the catalog to the session's transaction and returns the engine's answer.
 
-    `text`: the statement for the engine, with the names of `bound`.
+    `text`: the statement for the engine, with the names of `bound`, in place of its own text.
     """
     session.settings.check_writable(verb(bound.text))
     await committing.settle(session)
@@ -98,6 +96,9 @@ async def define(session: Session, bound: Bound, text: str) -> StatementResult:
     block = (transaction.definitions or Uncommitted()).moved(transaction.sequences)
     result = await send(session, bound, text=text, block=block)
     assert result.block is not None
+    if session.portals:
+        before, after = session.naming.durable.items, result.block.applied(session.serving.progress.catalog).items
+        session.portals.check_unused((item for id, item in before.items() if id not in after), "DROP TABLE")
     await session.serving.progress.wait(result.time - 1, MIRROR_TIMEOUT_S)
     await session.naming.define(result.block)
     for notice in result.notices:
@@ -106,22 +107,23 @@ async def define(session: Session, bound: Bound, text: str) -> StatementResult:
 
 
 def check_outside_block(session: Session, words: str) -> None:
-    """Raises 25001 in a transaction block. `words`: the statement."""
-    if session.transaction.in_block:
+    """Raises 25001 in a transaction, also in an implicit one. `words`: the statement."""
+    if session.transaction.pending:
         raise e.ActiveSqlTransaction(f"{words} cannot run inside a transaction block")
 
 
-def check_alone(session: Session, statement: s.Statement) -> None:
-    """Raises 25001 in a block for CREATE and DROP INDEX CONCURRENTLY, which otherwise are as without the word, and for others.
+def check_concurrently(session: Session, statement: s.Statement) -> None:
+    """Raises 25001 in a transaction for CREATE and DROP INDEX CONCURRENTLY, which otherwise are as without the word."""
+    if isinstance(statement, s.CreateIndex | s.Drop) and statement.concurrently:
+        check_outside_block(session, f"{'DROP' if isinstance(statement, s.Drop) else 'CREATE'} INDEX CONCURRENTLY")
 
-    These have effects outside of the catalog: DELETE TOPIC, and connectors.
-    """
+
+def _check_alone(session: Session, statement: s.Statement) -> None:
+    """Raises 25001 in a transaction for statements with effects outside of the catalog: DELETE TOPIC, and connectors."""
     if isinstance(statement, s.Drop) and statement.delete_topic:
         check_outside_block(session, "DROP … DELETE TOPIC")
     if isinstance(statement, s.ChangeConnector):
         check_outside_block(session, "CREATE and DROP CONNECTOR")
-    if isinstance(statement, s.CreateIndex | s.Drop) and statement.concurrently:
-        check_outside_block(session, f"{'DROP' if isinstance(statement, s.Drop) else 'CREATE'} INDEX CONCURRENTLY")
 
 
 def verb(text: str) -> str:

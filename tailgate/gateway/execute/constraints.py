@@ -32,7 +32,7 @@ class PostponedChecks:
 
 async def set_mode(session: Session, bound: Bound, statement: s.SetConstraints, values: Sequence[object]) -> str:
     """Sets when the block checks its deferrable constraints. IMMEDIATE makes the checks that were postponed."""
-    if not session.transaction.in_block:
+    if not session.transaction.pending:
         session.notice("SET CONSTRAINTS can only be used in transaction blocks", "WARNING", "25P01")
         return "SET CONSTRAINTS"
     keys = None if not statement.names else frozenset(key for name in statement.names for key in _named(name, session.catalog))

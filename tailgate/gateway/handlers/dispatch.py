@@ -34,6 +34,7 @@ from tailgate.gateway.execute import (
     tokens,
 )
 from tailgate.gateway.execute.blocks import cursors, transactions
+from tailgate.gateway.execute.blocks.alone import or_alone
 from tailgate.gateway.execute.ksqldb import printing, pull, push
 from tailgate.gateway.execute.tables import changes, copy_in, create_table_as, maintenance, temporary_changes
 from tailgate.gateway.execute.tables import writes as table_writes
@@ -90,6 +91,11 @@ def writes(session: Session, statement: ParsedStatement) -> bool:
     if isinstance(statement, s.CopyTo):
         return isinstance(statement.statement, WRITES)
     return isinstance(statement, LongWrite) or KINDS[type(statement)].place is Place.WRITE
+
+
+def defines(statement: ParsedStatement) -> bool:
+    """Returns whether the statement changes the catalog."""
+    return not isinstance(statement, LongWrite) and KINDS[type(statement)].place is Place.CATALOG
 
 
 async def bind(session: Session, statement: ParsedStatement, text: s.StatementText, oids: Sequence[int]) -> Bound:
@@ -268,7 +274,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Truncate: Executor(table_writes.begin, table_writes.bind),
     LongWrite: Executor(table_writes.begin, table_writes.bind),
     s.CopyFrom: Executor(copy_in.run, copy_in.bind),
-    s.AlterTable: Executor(temporary_changes.alter),
+    s.AlterTable: Executor(or_alone(temporary_changes.alter)),
     s.CreateTableAs: Executor(_create_table_as, create_table_as.bind),
     s.DeclareCursor: Executor(cursors.declare, _bind_inner),
     s.Fetch: Executor(cursors.fetch, cursors.bind),
@@ -301,9 +307,9 @@ EXECUTORS: dict[type, Executor] = {
     s.Cluster: Executor(maintenance.cluster),
     s.Checkpoint: Executor(maintenance.checkpoint),
     s.Lock: Executor(maintenance.lock),
-    **dict.fromkeys(catalog_changes.CHANGING, Executor(catalog_changes.run)),
+    **dict.fromkeys(catalog_changes.CHANGING, Executor(or_alone(catalog_changes.run))),
     s.ControlQueries: Executor(push.control),
-    s.CreateIndex: Executor(temporary_changes.create_index),
-    s.AlterDomain: Executor(changes.alter_domain),
-    s.CreateToken: Executor(tokens.create, tokens.bind),
+    s.CreateIndex: Executor(or_alone(temporary_changes.create_index)),
+    s.AlterDomain: Executor(or_alone(changes.alter_domain)),
+    s.CreateToken: Executor(or_alone(tokens.create), tokens.bind),
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from tailgate.gateway.execute import committing
+from tailgate.gateway.execute.blocks import commits
 from tailgate.gateway.handlers import extended, simple, startup
 from tailgate.gateway.protocol import messages as m
 from tailgate.gateway.protocol.states import Phase, ProtocolError, Verdict
@@ -71,16 +71,16 @@ def terminate(session: Session, message: m.Terminate) -> None:
 
 
 def sync(session: Session, message: m.Sync) -> Awaitable[None] | None:
-    if session.transaction.state is State.IMPLICIT and session.transaction.writes:
+    if session.transaction.state is State.IMPLICIT:
         return _commit(session)
     session.ready()
     return None
 
 
 async def _commit(session: Session) -> None:
-    """Commits an implicit transaction that has written, at Sync."""
+    """Commits an implicit transaction, at Sync."""
     try:
-        await committing.commit(session)
+        await commits.commit(session)
     except Exception as error:  # noqa: BLE001  # sent to the client; logged if it is a bug
         session.fail(error)
     session.ready()

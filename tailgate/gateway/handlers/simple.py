@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 
-from tailgate.gateway.execute import committing, queries
+from tailgate.gateway.execute import queries
+from tailgate.gateway.execute.blocks import commits
 from tailgate.gateway.handlers import delivery, dispatch, statement_log, texts
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.protocol import messages as m
@@ -53,7 +54,7 @@ async def _query(session: Session, raw: bytes) -> None:
             session.statement_ended()
         if session.transaction.state is State.IMPLICIT:
             position = 0
-            await committing.commit(session)
+            await commits.commit(session)
         if logged is not None:
             logged.ended()
     except (Exception, asyncio.CancelledError) as error:

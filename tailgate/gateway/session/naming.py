@@ -219,7 +219,7 @@ class Naming:
         self._change(views)
 
     def _change(self, views: dict[int, Item]) -> None:
-        if self._transaction.in_block and self._before is None:
+        if self._transaction.pending and self._before is None:
             self._before = self.temporary
         self._set(views)
 

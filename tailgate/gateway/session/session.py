@@ -131,7 +131,7 @@ class Session:
         self.transaction.move(Move.IMPLY)
 
     def end_block(self, *, undo: bool) -> None:
-        """Ends the block for settings, temporary views and, on `undo`, the positions of subscriptions."""
+        """Ends a transaction for settings, temporary relations and, on `undo`, the positions of subscriptions."""
         if undo:
             self.subscriptions.rewind()
         self.settings.end(undo=undo)
@@ -147,8 +147,8 @@ class Session:
             naming.drop(dropped)
         rows = writes.temporary
         self.temporary.keep({id: rows[id] for id in rows if id in naming.temporary and id not in actions})
-        if not self.transaction.in_block:
-            self.transaction.proceed()
+        if not self.transaction.pending:
+            self.transaction.forget_writes()
 
     def statement_ended(self, sqlstate: str = SUCCESS) -> None:
         """Counts the statement that has ended. The next one of the same message begins now."""
@@ -172,7 +172,7 @@ class Session:
         """Sends ReadyForQuery: the end of a simple Query or of Sync. Starts the idle timeout."""
         transaction = self.transaction
         if transaction.state is State.IMPLICIT:
-            self.settings.end(undo=False)
+            self.end_block(undo=False)
         transaction.move(Move.FINISH)
         self.memory.charge_savepoints(len(transaction.savepoints))
         if not transaction.in_block:
@@ -207,8 +207,7 @@ class Session:
             else:
                 self.end_block(undo=True)
         elif self.transaction.state is State.IMPLICIT:
-            self.subscriptions.rewind()
-            self.settings.end(undo=True)
+            self.end_block(undo=True)
         self.transaction.move(Move.ERROR)
         self.portals.back_to(len(self.transaction.savepoints))
         self.machine.happened(Event.FAILED)

@@ -1,7 +1,7 @@
 """A session's transaction: a table of its states and transitions, and its snapshot, writes and savepoints.
 
     I idle ── BEGIN ──► T in a block ── error ──► E failed ── ROLLBACK, COMMIT ──► I
-    I ── a Query of several statements, a pipeline up to Sync ──► implicit: reported as I, one snapshot until its end
+    I ── a Query of several statements, a pipeline up to Sync ──► implicit: reported as I, committed at its end
 
 A block reads all its relations at one time. Its first read takes the snapshot, and its end closes it.
 """
@@ -158,6 +158,11 @@ class Transaction:
     def in_block(self) -> bool:
         return self.state in (State.BLOCK, State.FAILED)
 
+    @property
+    def pending(self) -> bool:
+        """Returns whether statements take effect at the end of the transaction: in a block or an implicit transaction."""
+        return self.state is not State.IDLE
+
     def move(self, move: Move) -> None:
         self.state = MOVES[self.state, move]
         if self.state is State.IDLE or (self.state is State.FAILED and not self.savepoints):  # after ROLLBACK TO, a block keeps its time
@@ -227,14 +232,13 @@ class Transaction:
 
     @contextmanager
     def reading(
-        self, serving: Serving, relations: Iterable[int], rows: Mapping[int, UncommittedChanges] = NO_ROWS, *, implicit: bool = True
+        self, serving: Serving, relations: Iterable[int], rows: Mapping[int, UncommittedChanges] = NO_ROWS
     ) -> Iterator[Snapshot | None]:
         """Provides the snapshot that a statement reads: that of the transaction, or a new one for relations that are not in the log.
 
-        `rows`: of relations of the schema tailgate. Provides None for another statement outside a transaction and, without `implicit`,
-        in an implicit transaction.
+        `rows`: of relations of the schema tailgate. Provides None for another statement outside a transaction.
         """
-        if self.in_block or (implicit and self.state is not State.IDLE):
+        if self.pending:
             snapshot = self.snapshot(serving)
             if snapshot is not None and rows:
                 snapshot.write({**self.writes.changes, **rows})
@@ -283,10 +287,9 @@ class Transaction:
         """Returns the catalog of the snapshot, or None if it has not been taken."""
         return None if self._snapshot is None else self._snapshot.catalog
 
-    def proceed(self) -> None:
-        """Continues an implicit transaction whose writes are committed: its next statements read at a new time."""
+    def forget_writes(self) -> None:
+        """Removes the writes of a statement outside of a transaction, which are carried out."""
         self.writes = Pending(self.temporary.rows)
-        self.release()
 
     def release(self) -> None:
         self.exported.clear()

@@ -12,20 +12,18 @@ from tailgate.gateway.execute import committing
 from tailgate.gateway.execute.blocks import commits
 from tailgate.gateway.execute.catalog_changes import caught_up
 from tailgate.gateway.session.session import Session
-from tailgate.gateway.session.transactions import Move, State
+from tailgate.gateway.session.transactions import Move
 from tailgate.lake.errors import SerializationFailure
 
 Result = TypeVar("Result")
 
 
 async def run(session: Session, statement: Callable[[], Awaitable[Result]]) -> Result:
-    """Runs a statement in the session's block. Outside of one, runs and commits it in a new block, again after a conflict."""
-    if session.transaction.in_block:
+    """Runs a statement in the session's transaction. Outside of one, runs and commits it in a new block, again after a conflict."""
+    transaction = session.transaction
+    if transaction.pending:
         return await statement()
-    await committing.commit(session)  # pending writes of an implicit transaction
-    transaction, was_implicit = session.transaction, session.transaction.state is State.IMPLICIT
     for attempt in range(1, committing.EVALUATIONS_MAX + 1):
-        transaction.proceed()
         await caught_up(session)
         await session.serving.progress.wait_inbox(session.last_write)
         session.settings.begin()
@@ -35,13 +33,11 @@ async def run(session: Session, statement: Callable[[], Awaitable[Result]]) -> R
             result = await statement()
             await commits.commit(session)
             committed = True
-            break
+            return result
         except SerializationFailure:
             if attempt == committing.EVALUATIONS_MAX:
                 raise
         finally:
             transaction.move(Move.COMMIT if committed else Move.ROLLBACK)
             session.end_block(undo=not committed)
-    if was_implicit:
-        session.imply()
-    return result
+    raise AssertionError("the last attempt returns or raises")

@@ -28,12 +28,12 @@ def begin(session: Session, bound: Bound, statement: s.Begin, values: Sequence[o
 async def end(session: Session, bound: Bound, statement: s.Commit | s.Rollback, values: Sequence[object]) -> str:
     transaction = session.transaction
     is_commit = isinstance(statement, s.Commit)
-    if is_commit and transaction.state is State.BLOCK:
+    if is_commit and transaction.state in (State.BLOCK, State.IMPLICIT):
         try:
             await cursors.hold(session)
             await commits.commit(session)
         except BaseException:
-            transaction.move(Move.ROLLBACK)  # as in PostgreSQL, a COMMIT that fails ends the block
+            transaction.move(Move.ROLLBACK)  # as in PostgreSQL, a COMMIT that fails ends the transaction
             session.end_block(undo=True)
             raise
     if not transaction.in_block:
@@ -41,13 +41,11 @@ async def end(session: Session, bound: Bound, statement: s.Commit | s.Rollback, 
             raise e.NoActiveSqlTransaction(f"{'COMMIT' if is_commit else 'ROLLBACK'} AND CHAIN can only be used in transaction blocks")
         session.notice("there is no transaction in progress", "WARNING", "25P01")
     undone = not is_commit or transaction.state is State.FAILED
-    was_block, was_implicit = transaction.in_block, transaction.state is State.IMPLICIT
+    was_pending = transaction.pending
     transaction.move(Move.COMMIT if is_commit else Move.ROLLBACK)
     session.portals.drop_all()
-    if was_block:
+    if was_pending:
         session.end_block(undo=undone)
-    elif was_implicit:
-        session.settings.end(undo=undone)
     if statement.chain:
         session.settings.begin(chain=True)
         transaction.move(Move.BEGIN)

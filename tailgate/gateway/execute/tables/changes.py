@@ -18,7 +18,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from tailgate.gateway.execute import catalog_changes, committing, sequences
-from tailgate.gateway.execute.catalog_changes import MIRROR_TIMEOUT_S, caught_up, check_alone, define, settings_of, withdrawable
+from tailgate.gateway.execute.catalog_changes import MIRROR_TIMEOUT_S, caught_up, define, settings_of, withdrawable
 from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
@@ -68,13 +68,11 @@ Compute: TypeAlias = Callable[[], Awaitable[TableChange | str]]
 async def run(session: Session, bound: Bound, statement: Changing, command: str, compute: Compute) -> str:
     """Carries out the change that `compute` returns, unless it returns the command tag of a statement that changes nothing.
 
-    Inside a block, the change is part of the block. `command`: the name of the statement in the error of a read-only transaction.
+    Inside a transaction, the change is part of it. `command`: the name of the statement in the error of a read-only transaction.
     """
     session.settings.check_writable(command)
-    if session.transaction.in_block:
-        return await _in_block(session, bound, statement, compute)
-    await committing.commit(session)
-    session.transaction.proceed()
+    if session.transaction.pending:
+        return await _in_transaction(session, bound, statement, compute)
     progress, reserve = session.serving.progress, ""
     for _ in range(committing.EVALUATIONS_MAX):
         await caught_up(session)
@@ -105,8 +103,8 @@ async def run(session: Session, bound: Bound, statement: Changing, command: str,
     raise committing.could_not_serialize()
 
 
-async def _in_block(session: Session, bound: Bound, statement: Changing, compute: Compute) -> str:
-    """Adds the change to the block: its definition, and its rows as pending writes."""
+async def _in_transaction(session: Session, bound: Bound, statement: Changing, compute: Compute) -> str:
+    """Adds the change to the transaction: its definition, and its rows as pending writes."""
     await committing.settle(session)
     names, durable = session.catalog, session.naming.durable
     resolution = await session.serving.workers.run_bounded(resolve, bound.text, names, durable)
@@ -173,7 +171,6 @@ async def _altered(session: Session, text: str, statement: s.AlterTable) -> Tabl
 
 async def create_index(session: Session, bound: Bound, statement: s.CreateIndex, values: Values[object]) -> str:
     """Creates an index and returns the command tag. For a unique index of a table, the rows are checked."""
-    check_alone(session, statement)
     relation = session.catalog.find(statement.relation)
     if not statement.unique or not isinstance(relation, Table):
         return await catalog_changes.run(session, bound, statement, values)
@@ -197,8 +194,7 @@ async def alter_domain(session: Session, bound: Bound, statement: s.AlterDomain,
     if not altered.concerns_rows or altered.change == Change():
         return await catalog_changes.run(session, bound, statement, values)
     session.settings.check_writable(ALTER_DOMAIN)
-    if session.transaction.in_block:
-        raise e.ActiveSqlTransaction(f"{ALTER_DOMAIN} cannot run inside a transaction block")
+    catalog_changes.check_outside_block(session, ALTER_DOMAIN)
     return await run(session, bound, statement, ALTER_DOMAIN, partial(_altered_domain, session, bound.text, statement))
 
 
@@ -219,7 +215,7 @@ async def with_rows(session: Session, text: str, tag: str, target: int, table: T
         return TableChange(text, target, arrow_schema(table.columns, weight=True).empty_table(), (table.id,), tag)
     style, catalog, calls = session.settings.style, session.catalog, sequences.evaluator(session)
     names = {"s": catalog.schema_of(plan.table).name, "t": table.name}
-    with session.transaction.reading(session.serving, [table.id for table in plan.relations], implicit=False) as at:
+    with session.transaction.reading(session.serving, [table.id for table in plan.relations]) as at:
         rows = await session.serving.queries.write(
             session.access.authorize(plan),
             list(plan.relations),

@@ -73,11 +73,8 @@ async def _run(session: Session, bound: Bound, statement: s.CreateTableAs, value
 async def _temporary(session: Session, bound: Bound, statement: s.CreateTableAs, values: Sequence[object]) -> str:
     """Creates a temporary table with its rows, which are pending in a block, and returns the command tag."""
     transaction = session.transaction
-    if transaction.in_block:
-        await committing.settle(session)
-    else:
-        await committing.commit(session)
-        transaction.proceed()
+    await committing.settle(session)
+    if not transaction.pending:
         await session.serving.progress.wait_inbox(session.last_write)
     if exists(session, statement):
         return TAG
@@ -87,10 +84,10 @@ async def _temporary(session: Session, bound: Bound, statement: s.CreateTableAs,
     creation = s.parse(text)
     assert isinstance(creation, s.CreateTable)
     created = await temporary_tables.define(session, creation, text, statement.on_commit)
-    snapshot = transaction.snapshot(session.serving) if transaction.in_block else None
+    snapshot = transaction.snapshot(session.serving)
     base = session.serving.progress.inbox if snapshot is None else snapshot.inbox
     await changes.add_rows(session, created, weighted(rows, 1), table.relations, base)
-    if not transaction.in_block:
+    if not transaction.pending:
         session.keep_temporary(transaction.writes)
     return f"SELECT {rows.num_rows}" if statement.with_data else TAG
 
@@ -120,7 +117,7 @@ async def _evaluated(session: Session, bound: Bound, statement: s.CreateTableAs,
         return table, fitted(written, table.columns)
     query, style, names, calls = table.rows, session.settings.style, session.catalog, sequences.evaluator(session)
     system = await system_relations.changes(session, table.relations)
-    with session.transaction.reading(session.serving, table.relations, system, implicit=False) as at:
+    with session.transaction.reading(session.serving, table.relations, system) as at:
         try:
             rows = await session.serving.queries.write(
                 authorized,
@@ -129,7 +126,7 @@ async def _evaluated(session: Session, bound: Bound, statement: s.CreateTableAs,
                 at=at,
             )
         except e.UndefinedTable:
-            if session.transaction.in_block:  # another session has dropped a table since the statement was bound
+            if session.transaction.pending:  # another session has dropped a table since the statement was bound
                 raise committing.could_not_serialize() from None
             raise
     return table, rows

@@ -73,9 +73,7 @@ async def refresh(session: Session, bound: Bound, statement: s.Refresh, values: 
         )
     if (why := failure(view)) is not None:
         raise e.ObjectNotInPrerequisiteState(f'materialized view "{view.name}" has failed', detail=why.message)
-    if not session.transaction.in_block:
-        await committing.commit(session)
-        session.transaction.proceed()
+    await committing.settle(session)
     await caught_up(session)
     await session.serving.progress.wait_inbox(session.last_write)
     if any(isinstance(catalog[id], Source) for id in catalog.below(view)):

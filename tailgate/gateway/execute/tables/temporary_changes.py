@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tailgate.gateway.execute import catalog_changes, committing
+from tailgate.gateway.execute import committing
 from tailgate.gateway.execute.tables import changes
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
@@ -17,6 +17,7 @@ from tailgate.lake.catalog import Change, Table
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.tables.weights import count_added
 from tailgate.sql import statements as s
+from tailgate.sql.statements.tables import RenameColumn, RenameConstraint
 from tailgate.sql.tables import indexes
 from tailgate.sql.tables.alterations import Alteration, alteration
 from tailgate.sql.tables.altered_table import table_to_alter
@@ -25,6 +26,8 @@ from tailgate.sql.tables.altered_table import table_to_alter
 async def alter(session: Session, bound: Bound, statement: s.AlterTable, values: Sequence[object]) -> str:
     """Alters a table, which may be a temporary one, and returns the command tag."""
     table = session.catalog.find(statement.name)
+    if table is not None and not isinstance(statement.actions[0], RenameColumn | RenameConstraint):
+        session.portals.check_unused((table,), changes.ALTER_TABLE)
     if table is None or not session.naming.is_temporary(table):
         return await changes.alter(session, bound, statement, values)
     await _begin(session, changes.ALTER_TABLE)
@@ -49,10 +52,10 @@ async def alter(session: Session, bound: Bound, statement: s.AlterTable, values:
     session.naming.drop(altered.change.drop)
     if altered.rewrites and before.id in session.temporary.on_commit:
         session.temporary.on_commit[altered.after.id] = session.temporary.on_commit[before.id]
-    snapshot = transaction.snapshot(session.serving) if transaction.in_block else None
+    snapshot = transaction.snapshot(session.serving)
     base = session.serving.progress.inbox if snapshot is None else snapshot.inbox
     await changes.add_rows(session, altered.after, change.rows, (), base)
-    if not transaction.in_block:
+    if not transaction.pending:
         session.keep_temporary(transaction.writes)
     return changes.ALTER_TABLE
 
@@ -63,9 +66,10 @@ async def create_index(session: Session, bound: Bound, statement: s.CreateIndex,
     The rows of a temporary table are in memory, so only the catalog shows the index.
     """
     relation = session.catalog.find(statement.relation)
+    if relation is not None:
+        session.portals.check_unused((relation,), changes.CREATE_INDEX)
     if relation is None or not session.naming.is_temporary(relation):
         return await changes.create_index(session, bound, statement, values)
-    catalog_changes.check_alone(session, statement)
     await _begin(session, changes.CREATE_INDEX)
     id, catalog = session.naming.room()
     index, notices = indexes.create_index(statement, replace(catalog, next_id=id))
@@ -80,10 +84,6 @@ async def create_index(session: Session, bound: Bound, statement: s.CreateIndex,
 
 
 async def _begin(session: Session, command: str) -> None:
-    """Evaluates collected INSERTs of a block; outside of one, commits the pending writes of an implicit transaction. Raises 25006."""
+    """Evaluates collected INSERTs of a transaction. Raises 25006."""
     session.settings.check_writable(command)
-    if session.transaction.in_block:
-        await committing.settle(session)
-    else:
-        await committing.commit(session)
-        session.transaction.proceed()
+    await committing.settle(session)

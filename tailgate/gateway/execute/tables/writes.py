@@ -32,6 +32,8 @@ async def bind(session: Session, bound: Bound, statement: Write | LongWrite, oid
 async def begin(session: Session, bound: Bound, statement: Write | LongWrite, values: Sequence[object]) -> Tagged | str:
     """Runs the statement; returns its command tag, with the rows of RETURNING if any."""
     write: WritePlan = bound.body
+    if isinstance(write, TruncatePlan):
+        session.portals.check_unused(write.tables, "TRUNCATE")
     if isinstance(write, TruncatePlan) and write.restarted:
         await restarting.truncate(session, write)
         return truncated(session, write)

@@ -30,6 +30,7 @@ from tailgate.sql.binder.writes.updatable_views import check_option
 from tailgate.sql.definitions import rename_references, stored_view
 from tailgate.sql.new_items import with_article
 from tailgate.sql.numeric_types import OF_GENERAL
+from tailgate.sql.tables.constraints import PERMANENT_ONLY
 from tailgate.sql.view_replacement import check_columns
 
 
@@ -44,6 +45,8 @@ async def answer(session: Session, bound: Bound) -> str | None:
     match statement:
         case s.CreateTable() if temporary_tables.is_temporary(session, statement):
             return await temporary_tables.create(session, bound, statement)
+        case s.CreateTable(foreign_keys=keys) if any(_find(session, key.table) is not None for key in keys):
+            raise e.InvalidTableDefinition(PERMANENT_ONLY)
         case s.CreateView():
             return await _create(session, statement, bound.text) if await _is_temporary(session, statement) else None
         case s.CreateSink(from_item=source) if await _reads_temporary(session, source):
@@ -137,7 +140,7 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
         raise e.DuplicateTable(f'relation "{name}" already exists')
     query = session.access.authorize(await session.serving.workers.run_bounded(described_view, statement, catalog)).plan
     if any(map(is_local, query.depends)):
-        raise e.FeatureNotSupported("a temporary view over an object that is not committed is not supported", hint="COMMIT first.")
+        raise e.ActiveSqlTransaction("a temporary view over an object that is not committed is not supported", hint="COMMIT first.")
     stored, text = stored_view(statement, text)
     item = View(id, name, query.columns, depends=query.depends, sql=text, query=stored.query.text, owner=session.access.role.id)
     item = replace(item, schema=TEMPORARY_ID, numeric_rules=OF_GENERAL, check_option=statement.check_option)
@@ -190,13 +193,14 @@ def _drop(session: Session, statement: s.Drop) -> str | None:
             hint = f"Use DROP {item.kind.upper()} to remove {with_article(item.kind)}."
             raise e.WrongObjectType(f'"{item.name}" is not {with_article(statement.kind)}', hint=hint)
     removal = dropping(catalog, own, cascade=statement.cascade)
+    session.portals.check_unused(removal.items, "DROP TABLE")
     lines = [f"drop cascades to {described(catalog, i)}" for i in removal.followers]
     if len(lines) == 1:
         session.notice(lines[0])
     elif lines:
         session.notice(f"drop cascades to {len(lines)} other objects", detail="\n".join(lines))
     session.naming.drop(i.id for i in removal.items)
-    if not session.transaction.in_block:
+    if not session.transaction.pending:
         session.keep_temporary(session.transaction.writes)
     return f"DROP {statement.kind.upper()}"
 

@@ -42,7 +42,7 @@ async def create(session: Session, bound: Bound, statement: s.CreateTable) -> st
     """Creates a temporary table and returns the command tag."""
     if not exists(session, statement):
         await define(session, statement, bound.text, statement.on_commit)
-        if not session.transaction.in_block:
+        if not session.transaction.pending:
             session.keep_temporary(session.transaction.writes)
     return "CREATE TABLE"
 

@@ -6,7 +6,7 @@ Statement text ──Parse──► Prepared ──Bind──► Portal ──Ex
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,8 +16,8 @@ from tailgate.gateway.resources.budgets import ChargedDict
 from tailgate.gateway.results.rows import Rows
 from tailgate.gateway.serving.prepared import PLAN_FACTOR, Prepared
 from tailgate.gateway.session.statements.parsing import ParsedStatement
-from tailgate.lake.catalog import Catalog
-from tailgate.lake.errors import FeatureNotSupported, InvalidCursorName, InvalidSqlStatementName, ProgramLimitExceeded
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.errors import FeatureNotSupported, InvalidCursorName, InvalidSqlStatementName, ObjectInUse, ProgramLimitExceeded
 from tailgate.lake.types import TEXT, UNKNOWN, Field, Type
 
 STATEMENTS_MAX = 10_000  # prepared statements per session: a client that never closes them would fill memory
@@ -200,6 +200,13 @@ class Portals(ChargedDict[Portal]):
         """Closes the portals that were created at this or a higher level, as ROLLBACK TO and errors do."""
         for name in [name for name, portal in self.items() if portal.level >= level and not portal.held]:
             self.drop(name)
+
+    def check_unused(self, items: Iterable[Item], command: str) -> None:
+        """Raises 55006 if an open portal reads one of these relations. `command`: the statement that changes or removes them."""
+        read = {id for p in self.values() if p.bound.prepared is not None and not p.held for id in p.bound.prepared.relations}
+        for item in items:
+            if item.id in read:
+                raise ObjectInUse(f'cannot {command} "{item.name}" because it is being used by active queries in this session')
 
     def release(self, level: int) -> None:
         """Lowers the portals of released savepoints to the level of the remaining ones."""

@@ -132,7 +132,7 @@ class Planning:
                     and altered.changes_plans
                     and any(isinstance(i, MaterializedView) for i in readers([altered.before.id], catalog))
                 ):
-                    raise FeatureNotSupported(
+                    raise ActiveSqlTransaction(
                         "a change of NOT NULL in a transaction block is not supported for a table below a materialized view",
                         hint="Run ALTER TABLE outside a transaction block.",
                     )
@@ -238,9 +238,9 @@ def _types(statement: TypeStatement | AlterType | AlterDomain, text: str, catalo
 
 
 def _check_labels(change: Change, catalog: Catalog) -> None:
-    """Raises 0A000 if a change of an enum type in a block changes the plan of a materialized view."""
+    """Raises 25001 if a change of an enum type in a block changes the plan of a materialized view."""
     for view in printing(catalog.stored, catalog.stored.apply(change)):
-        raise FeatureNotSupported(
+        raise ActiveSqlTransaction(
             f'changing an enum type in a transaction block is not supported if materialized view "{view.name}" reads or writes its labels',
             hint="Run ALTER TYPE outside a transaction block.",
         )
@@ -261,10 +261,10 @@ def _check_kinds(change: Change, catalog: Catalog, statement: str) -> None:
 
 
 def check_in_block(change: Change) -> None:
-    """Raises 0A000 or 55000 for a change that cannot be a part of a block."""
+    """Raises 25001 or 55000 for a change that cannot be a part of a block."""
     for item in change.put:
         if item.replaces:
-            raise FeatureNotSupported(
+            raise ActiveSqlTransaction(
                 f'replacing "{item.name}" in a transaction block is not supported, because a view has to be filled again',
                 hint="Run CREATE OR REPLACE outside a transaction block.",
             )
