@@ -88,7 +88,7 @@ def test_labels_in_blocks(sql: psycopg.Connection) -> None:
         sql.execute("INSERT INTO person VALUES (5, 'calm', 'calm', '{calm}')")
     assert rows(sql, "SELECT id, m FROM filtered WHERE id = 5") == [(5, "calm")]
     sql.execute("CREATE MATERIALIZED VIEW printed AS SELECT id, m::text AS t FROM person")
-    refused = pytest.raises(psycopg.errors.FeatureNotSupported, match='if materialized view "printed" reads or writes its labels')
+    refused = pytest.raises(psycopg.errors.ActiveSqlTransaction, match='if materialized view "printed" reads or writes its labels')
     with refused, sql.transaction():
         sql.execute("ALTER TYPE mood ADD VALUE 'fine'")
     sql.execute("ALTER TYPE mood ADD VALUE 'fine'")

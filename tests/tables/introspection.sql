@@ -54,3 +54,15 @@ SELECT a.attname, d.description FROM pg_class AS c LEFT JOIN pg_attribute a ON c
 SELECT c.relname, d.description FROM pg_class AS c LEFT JOIN pg_description d ON c.oid = d.objoid AND d.objsubid = 0 AND d.classoid = CAST('pg_catalog.pg_class' AS REGCLASS) WHERE c.relname = 'c';
 SELECT conname, conkey::text, confkey::text, CAST(conkey AS varchar), ARRAY['a b', 'q"z', 'b\c', '{', '', 'null', NULL, 'x=y/z']::text FROM pg_constraint WHERE conrelid = 'c'::regclass ORDER BY 1;
 SELECT relname, reloptions::text, relacl::text FROM pg_class WHERE relname = 'c';
+-- queries that ActiveRecord and PostgREST send
+CREATE TYPE state AS ENUM ('new', 'done');
+CREATE TABLE authors (id int PRIMARY KEY, age int CHECK (age >= 0), state state);
+CREATE TABLE books (id int, author int CONSTRAINT written_by REFERENCES authors, title text, PRIMARY KEY (id, author));
+CREATE INDEX books_title ON books (title, author DESC);
+SELECT conname, pg_get_constraintdef(c.oid, true) AS constraintdef, c.convalidated AS valid FROM pg_constraint c JOIN pg_class t ON c.conrelid = t.oid WHERE c.contype = 'c' AND t.relname = 'authors';
+SELECT type.typname AS name, n.nspname AS schema, string_agg(enum.enumlabel, ',' ORDER BY enum.enumsortorder) AS value FROM pg_enum AS enum JOIN pg_type AS type ON (type.oid = enum.enumtypid) JOIN pg_namespace n ON type.typnamespace = n.oid GROUP BY type.OID, n.nspname, type.typname;
+SELECT distinct i.relname, d.indisunique, d.indkey, pg_get_indexdef(d.indexrelid) AS def, d.indisvalid, ARRAY(SELECT pg_get_indexdef(d.indexrelid, k + 1, true) FROM generate_subscripts(d.indkey, 1) AS k ORDER BY k) AS columns FROM pg_class t INNER JOIN pg_index d ON t.oid = d.indrelid INNER JOIN pg_class i ON d.indexrelid = i.oid LEFT JOIN pg_namespace n ON n.oid = t.relnamespace WHERE i.relkind IN ('i', 'I') AND d.indisprimary = 'f' AND t.relname = 'books' AND n.nspname = ANY (current_schemas(false)) ORDER BY i.relname;
+SELECT p.proname, COALESCE(proargmodes::text[] && '{t,b,o}', false) AS returns_table FROM pg_proc p JOIN pg_namespace pn ON pn.oid = p.pronamespace WHERE pn.nspname = 'public' AND p.proname = 'nosuch';
+SELECT traint.conname, tab.relname, other.relname, column_info.cols FROM pg_constraint traint JOIN LATERAL (SELECT array_agg(row(cols.attname, refs.attname) ORDER BY ord)::text AS cols FROM unnest(traint.conkey, traint.confkey) WITH ORDINALITY AS _(col, ref, ord) JOIN pg_attribute cols ON cols.attrelid = traint.conrelid AND cols.attnum = col JOIN pg_attribute refs ON refs.attrelid = traint.confrelid AND refs.attnum = ref WHERE traint.confrelid <> 0) AS column_info ON TRUE JOIN pg_class tab ON tab.oid = traint.conrelid JOIN pg_class other ON other.oid = traint.confrelid WHERE traint.contype = 'f' ORDER BY 1;
+DROP TABLE books, authors;
+DROP TYPE state;

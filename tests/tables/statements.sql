@@ -339,3 +339,8 @@ RESET hash_mem_multiplier;
 SET min_parallel_table_scan_size = '16MB';
 SHOW min_parallel_table_scan_size;
 RESET min_parallel_table_scan_size;
+-- extensions
+CREATE EXTENSION IF NOT EXISTS plpgsql;
+CREATE EXTENSION IF NOT EXISTS "plpgsql" WITH SCHEMA pg_catalog CASCADE;
+CREATE EXTENSION plpgsql;
+SELECT extname, nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'plpgsql';

@@ -110,3 +110,16 @@ def test_killed_while_a_column_is_added(tmp_path: Path) -> None:
         served.close()
         child.stop(timedelta(seconds=5))
     assert rows == [(1, 1), (1, 1)]
+
+
+def test_a_cast_to_a_longer_type_does_not_rewrite_the_table(world: World) -> None:
+    """Django writes USING for each change of a type."""
+    with psycopg.connect(world.dsn, autocommit=True) as c:
+        c.execute("CREATE TABLE t (a varchar(5), b text)")
+        c.execute("INSERT INTO t VALUES ('abcde', 'x')")
+        c.execute("CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM t")
+        c.execute('ALTER TABLE t ALTER COLUMN a TYPE varchar(9) USING "a"::varchar(9), ALTER b TYPE varchar USING b::varchar')
+        c.execute("INSERT INTO t VALUES ('abcdefghi', 'y')")
+        for using in ("a::varchar(3)", "upper(a)", "b::varchar(3)", "a::text"):
+            with pytest.raises(errors.FeatureNotSupported, match="rewriting a table"):
+                c.execute(f"ALTER TABLE t ALTER COLUMN a TYPE varchar(3) USING {using}".encode())

@@ -14,6 +14,8 @@ from tailgate.lake import errors as e
 from tailgate.lake.catalog.names import list_of
 from tailgate.sql import statements as s
 
+PLPGSQL = "plpgsql"  # the only extension
+
 
 def set_modes(session: Session, modes: Sequence[str], prefix: str = "transaction_", *, local: bool = True) -> None:
     """Sets the modes of a transaction, or with another prefix the defaults of later ones."""
@@ -123,3 +125,15 @@ def deallocate(session: Session, bound: Bound, statement: s.Deallocate, values: 
 
 def unlisten(session: Session, bound: Bound, statement: s.Unlisten, values: Sequence[object]) -> str:
     return "UNLISTEN"
+
+
+def create_extension(session: Session, bound: Bound, statement: s.CreateExtension, values: Sequence[object]) -> str:
+    """Executes CREATE EXTENSION of plpgsql, which exists, as in each database of PostgreSQL. Raises 42710, and 0A000 for others."""
+    session.settings.check_writable("CREATE EXTENSION")
+    if statement.name != PLPGSQL:
+        hint = "The functions of Tailgate exist without extensions."
+        raise e.FeatureNotSupported(f'extension "{statement.name}" is not available', hint=hint)
+    if not statement.if_not_exists:
+        raise e.DuplicateObject(f'extension "{PLPGSQL}" already exists')
+    session.notice(f'extension "{PLPGSQL}" already exists, skipping', sqlstate=e.DuplicateObject.sqlstate)
+    return "CREATE EXTENSION"

@@ -300,6 +300,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Reset: Executor(commands.reset),
     s.Discard: Executor(commands.discard),
     s.Define: Executor(commands.define),
+    s.CreateExtension: Executor(commands.create_extension),
     s.Unlisten: Executor(commands.unlisten),
     s.Refresh: Executor(maintenance.refresh),
     s.Vacuum: Executor(maintenance.vacuum),

@@ -272,6 +272,7 @@ TABLE: tuple[Kind, ...] = (
         tag="ALTER SYSTEM",
     ),
     Kind(s.Discard, {"DISCARD": session_parser.discard}, SESSION),
+    Kind(s.CreateExtension, after("CREATE EXTENSION", session_parser.create_extension), SESSION, tag="CREATE EXTENSION"),
     Kind(s.Unlisten, {"UNLISTEN": session_parser.unlisten}, SESSION, tag="UNLISTEN"),
     Kind(Prepare, {}, SESSION, tag="PREPARE"),
     Kind(s.Deallocate, {"DEALLOCATE": session_parser.deallocate}, SESSION),

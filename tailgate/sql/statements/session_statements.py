@@ -110,6 +110,14 @@ class Define:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateExtension:
+    """CREATE EXTENSION [IF NOT EXISTS] name, of which only plpgsql exists."""
+
+    name: str
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Unlisten:
     """UNLISTEN {name | *}, which has no effect, because LISTEN does not exist. A `channel` of None means all."""
 

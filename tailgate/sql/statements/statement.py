@@ -71,6 +71,7 @@ from tailgate.sql.statements.session_statements import (
     AlterSystem,
     Begin,
     Commit,
+    CreateExtension,
     CreateRole,
     CreateToken,
     Deallocate,
@@ -121,5 +122,5 @@ Statement: TypeAlias = (
     | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | AlterKsqldbItem | ControlQueries | FollowKsqldb
     | CreateKsqldbType | DropKsqldbType | ChangeConnector | CreateEnum | AlterType | CreateDomain | AlterDomain | CancelBackfill
     | PullKsqldb | InsertMessage | InsertStream | AssertKafka | Refresh | Vacuum | Reindex | Cluster | Checkpoint | Lock | Merge
-    | WithWrites | CreateComposite
+    | WithWrites | CreateComposite | CreateExtension
 )  # fmt: skip

@@ -163,7 +163,7 @@ class RenameColumn:
 class SetType:
     """ALTER [COLUMN] column [SET DATA] TYPE type [USING expression]. `using`: the expression as typed at `position`, or None.
 
-    `domain`: as of a column.
+    `casts`: the expression is a cast of the column to the type. `domain`: as of a column.
     """
 
     column: str
@@ -172,6 +172,7 @@ class SetType:
     position: int = field(default=0, compare=False, repr=False)
     type_position: int | None = field(default=None, compare=False, repr=False)
     domain: DomainType | None = None
+    casts: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

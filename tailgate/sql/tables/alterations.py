@@ -57,7 +57,7 @@ from tailgate.sql.tables.definition import definition
 from tailgate.sql.tables.generated import check_default, check_type, with_expression, without_expression
 from tailgate.sql.tables.identity import add_identity, column_sequence, drop_identity, next_value, set_identity
 from tailgate.sql.tables.owners import given
-from tailgate.sql.tables.rewriting import new_value, retyped_column, rewritten, same_form
+from tailgate.sql.tables.rewriting import new_value, retyped_column, rewritten, same_form, widens
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +253,8 @@ class _Work:
         if position in self.values:
             raise FeatureNotSupported(f'cannot alter type of column "{action.column}" twice')
         check_type(self.table, action, position)
+        if action.casts and widens(self.before.columns[position].type, action.type):
+            action = replace(action, using=None)
         self.values[position] = new_value(action, self.before, self.catalog)
         self._apply(retyped_column(self.table, position, action, self.catalog))
         self.rewrites |= action.using is not None or not same_form(self.before.columns[position].type, action.type)

@@ -178,3 +178,8 @@ def same_form(old: Type, new: Type) -> bool:
     """Returns whether values of two types have the same stored form, so that the rows need not be rewritten."""
     texts = ("text", "varchar")
     return old == new or (old.name in texts and new.name in texts and not old.is_array and not new.is_array)
+
+
+def widens(old: Type, new: Type) -> bool:
+    """Returns whether a cast changes no value, because the new type has the same stored form and is not shorter."""
+    return same_form(old, new) and (not new.modifiers or (bool(old.modifiers) and old.modifiers <= new.modifiers))

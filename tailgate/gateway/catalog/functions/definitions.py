@@ -159,7 +159,7 @@ class DefinitionFunctions(FunctionGroup):
             return f"{word} ({', '.join(map(quoted, names))})"
         if oid in DOMAINS:
             return DOMAINS[oid][pretty]
-        return constraint_rows.definition(oid, self.facts.catalog)
+        return constraint_rows.definition(oid, self.facts.catalog, pretty=pretty)
 
     def obj_description(self, oid: int, catalog: str) -> str | None:
         kind = self.facts.by_name.get((11, catalog))

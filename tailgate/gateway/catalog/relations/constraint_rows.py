@@ -114,7 +114,7 @@ def _row(oid: int, name: str, kind: str, item: Item, relation: int) -> Row:
 # ---- definitions
 
 
-def definition(oid: int, catalog: Catalog) -> str | None:
+def definition(oid: int, catalog: Catalog, *, pretty: bool = False) -> str | None:
     """Returns the definition of a constraint, as pg_get_constraintdef() prints it; None if there is none with this oid."""
     for base, size in ((FOREIGN_KEYS, FOREIGN_KEYS_MAX), (CHECKS, CHECKS_MAX)):
         if oid >= base:
@@ -123,7 +123,7 @@ def definition(oid: int, catalog: Catalog) -> str | None:
             if isinstance(item, Table) and base == FOREIGN_KEYS:
                 texts = foreign_keys(item, catalog)
             elif isinstance(item, Table | Domain):
-                texts = checks(item)
+                texts = checks(item, pretty=pretty)
             else:
                 return None
             return texts[number] if number < len(texts) else None
@@ -142,9 +142,10 @@ def unique(index: Index, catalog: Catalog) -> str:
     return f"{words} ({_columns(catalog[index.depends[0]], index.positions)}){when}"
 
 
-def checks(item: Table | Domain) -> list[str]:
-    """Returns the definitions of the checks of a table or a domain."""
-    return [f"CHECK (({check.text})){'' if check.valid else ' NOT VALID'}" for check in item.checks]
+def checks(item: Table | Domain, *, pretty: bool = False) -> list[str]:
+    """Returns the definitions of the checks of a table or a domain, with one pair of parentheses if they are `pretty`."""
+    texts = [(check.text if pretty else f"({check.text})", "" if check.valid else " NOT VALID") for check in item.checks]
+    return [f"CHECK ({text}){suffix}" for text, suffix in texts]
 
 
 def foreign_keys(table: Table, catalog: Catalog) -> list[str]:

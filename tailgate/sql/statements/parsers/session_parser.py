@@ -195,6 +195,19 @@ def unlisten(cursor: Parser) -> v.Unlisten:
     return v.Unlisten(None if cursor.accept("*") else name(cursor).name)
 
 
+def create_extension(cursor: Parser) -> v.CreateExtension:
+    """Parses [IF NOT EXISTS] name [WITH] [SCHEMA schema] [VERSION version] [CASCADE] after CREATE EXTENSION."""
+    if_not_exists = cursor.accept_word("if", "not", "exists")
+    extension = name(cursor).name
+    cursor.accept_word("with")
+    while (option := cursor.any_word("schema", "version", "cascade")) is not None:
+        if option == "schema":
+            name(cursor)
+        elif option == "version":
+            cursor.advance()
+    return v.CreateExtension(extension, if_not_exists)
+
+
 def deallocate(cursor: Parser) -> v.Deallocate:
     """Parses DEALLOCATE [PREPARE] {name | ALL}."""
     cursor.advance()

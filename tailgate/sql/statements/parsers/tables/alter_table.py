@@ -5,6 +5,8 @@ Source: PostgreSQL 15, "ALTER TABLE"; gram.y, alter_table_cmd, RenameStmt.
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import SyntaxError_
 from tailgate.sql.grammar import names
@@ -131,12 +133,17 @@ def _alter(cursor: Parser, at: int) -> TableAction:
         if not cursor.accept_word("using"):
             return SetType(column, type, type_position=type_at)
         start = cursor.position
-        cursor.expression()
-        return SetType(column, type, since(cursor, start), start, type_at)
+        tree = cursor.expression()
+        casts = isinstance(tree, exp.Cast) and _is_column(tree.this, column) and named_type(tree.args["to"]) == type
+        return SetType(column, type, since(cursor, start), start, type_at, casts=casts)
     if cursor.token.kind == "end":
         raise cursor.error()
     words = f"{cursor.token.text} {cursor.peek().text}".upper().strip()
     raise unsupported(f"ALTER TABLE … ALTER COLUMN … {words}", at)
+
+
+def _is_column(tree: exp.Expr, name: str) -> bool:
+    return isinstance(tree, exp.Column) and tree.name == name and not tree.table
 
 
 def _identity(cursor: Parser, column: str) -> TableAction | None:
