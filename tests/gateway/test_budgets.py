@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 
@@ -149,24 +150,25 @@ class Cycle:
         self.itself = self
 
 
-def test_survivors_of_a_full_collection_are_examined_again_when_their_number_has_doubled() -> None:
+def test_survivors_of_a_full_collection_are_examined_again_when_the_memory_in_use_has_grown() -> None:
     callbacks, thresholds = list(gc.callbacks), gc.get_threshold()
     try:
         garbage.freeze_survivors()
         cycle = Cycle()
         alive = weakref.ref(cycle)
         gc.collect()
-        before = gc.get_freeze_count()
         del cycle
         gc.collect()
         assert alive() is not None, "the collector examines all objects each time"
-        more = [[None] for _ in range(before + 1000)]
+        gc.disable()
+        more = [[None] for _ in range(garbage.GROWTH * sys.getallocatedblocks() // 2)]  # 2 blocks each
         gc.collect()
         assert gc.get_freeze_count() == 0
         gc.collect()
         assert alive() is None
         assert gc.get_freeze_count() > len(more)
     finally:
+        gc.enable()
         gc.callbacks[:] = callbacks
         gc.set_threshold(*thresholds)
         gc.unfreeze()

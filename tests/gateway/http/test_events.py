@@ -7,15 +7,12 @@ import http.client
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from types import SimpleNamespace
+from contextlib import contextmanager
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from tailgate.gateway.http import connection, events, service
-from tailgate.gateway.resources.budgets import Budget, Charge
 from tailgate.gateway.serving import row_changes
 from testing.engine_process import until
 from tests.authorization.world import World
@@ -329,28 +326,6 @@ def test_a_heartbeat_is_not_later_than_the_events_before_it(web: Web, monkeypatc
         gate.set()
         assert all(set(fields) == {"id"} and int(fields["id"]) < time for fields in heartbeats)
         assert bob.next()[1] == str(time)
-
-
-def test_a_stream_that_ends_during_a_delivery_holds_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others of its key have a turn before it."""
-    relation = object.__new__(row_changes._Relation)
-    relation._streams, relation._held, relation._error = {}, Charge(Budget("test", 1000)), None
-    target: Any = SimpleNamespace(key=(1,), form="", has=bool, change=lambda time, old, new: b"event")
-    monkeypatch.setattr(relation, "fields", (), raising=False)
-    monkeypatch.setattr(relation, "_way", None, raising=False)
-    monkeypatch.setattr(row_changes, "changed_rows", lambda *arguments: arguments[-1].update({(1,): [None, (1,)]}))
-
-    async def run() -> None:
-        with ExitStack() as streams:
-            for _ in range(2 * row_changes.STREAMS_AT_ONCE):
-                streams.enter_context(relation.registered(target, 0))
-            delivery = asyncio.ensure_future(relation._deliver(1, pa.table({"a": [1]})))
-            await asyncio.sleep(0)
-            assert relation._held.size == row_changes.STREAMS_AT_ONCE * len(b"event")
-        await delivery
-
-    asyncio.run(run())
-    assert relation._held.size == 0
 
 
 def relations(web: Web) -> list[Any]:
