@@ -403,6 +403,7 @@ def test_messages() -> None:
     for values, error in (
         ("(sensor) VALUES ('a', 'b')", "Expected number columns and values to match"),
         ("(none) VALUES ('a')", "Column name NONE does not exist"),
+        ("(sensor, sensor) VALUES ('a', 'b')", "Column name SENSOR is specified more than once"),
         ("(reading) VALUES (2147483648)", "Expected type INTEGER for field `READING`"),
     ):
         with pytest.raises(TailgateError, match=error):

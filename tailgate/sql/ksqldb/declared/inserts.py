@@ -11,7 +11,14 @@ from datetime import date, datetime, time, timezone
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
-from tailgate.lake.errors import DatatypeMismatch, DatetimeFieldOverflow, InvalidParameterValue, UndefinedColumn, WrongObjectType
+from tailgate.lake.errors import (
+    DatatypeMismatch,
+    DatetimeFieldOverflow,
+    DuplicateColumn,
+    InvalidParameterValue,
+    UndefinedColumn,
+    WrongObjectType,
+)
 from tailgate.sql.ksqldb import statements as s
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import Constant, Constructor, Expression, TypeName
@@ -33,11 +40,13 @@ class Row:
 def row(statement: s.InsertValues, columns: Mapping[str, TypeName], evaluate: Evaluate) -> Row:
     """Returns the values of INSERT; missing columns are NULL. `columns`: those of the stream or table with their types, first the key.
 
-    `evaluate`: evaluates a value that is not a literal. Raises 42703, 42804, 22008 or 22023.
+    `evaluate`: evaluates a value that is not a literal. Raises 42701, 42703, 42804, 22008 or 22023.
     """
     names = statement.columns or tuple(columns)
     if len(names) != len(statement.values):
         raise InvalidParameterValue("Expected number columns and values to match", position=statement.position)
+    if (twice := next((name for n, name in enumerate(names) if name in names[:n]), None)) is not None:
+        raise DuplicateColumn(f"Column name {ksqldb_name(twice)} is specified more than once.", position=statement.position)
     values: dict[str, Any] = dict.fromkeys(columns)
     timestamp: int | None = None
 

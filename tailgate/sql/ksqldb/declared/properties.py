@@ -26,6 +26,7 @@ ID_MAX = (1 << 31) - 1
 # properties that are numbers, with their maximum
 NUMBERS = {"PARTITIONS": 10_000, "REPLICAS": 10_000, "RETENTION_MS": (1 << 63) - 1, "KEY_SCHEMA_ID": ID_MAX, "VALUE_SCHEMA_ID": ID_MAX}
 WINDOW_TYPES = ("TUMBLING", "HOPPING", "SESSION")
+BOOLEANS = {"true": True, "false": False}
 REPRESENTATIONS = ("OPTIONAL", "WRAPPER")
 
 
@@ -232,6 +233,8 @@ def _format(properties: dict[str, s.PropertyValue], part: Literal["KEY", "VALUE"
     if delimiter is not None and format.name != "DELIMITED":
         raise InvalidParameterValue(f"{format.name} does not support the following configs: [delimiter]", position=position)
     wrapped = properties.get("WRAP_SINGLE_VALUE", True) if part == "VALUE" else format.wrapped
+    if isinstance(wrapped, str) and wrapped.lower() in BOOLEANS:
+        wrapped = BOOLEANS[wrapped.lower()]
     if wrapped not in (True, False):
         raise InvalidParameterValue(f"Invalid value {wrapped} for property WRAP_SINGLE_VALUE", hint="Use true or false.", position=position)
     if part == "VALUE" and "WRAP_SINGLE_VALUE" in properties and format.name not in (WRAPPING if wrapped else ALONE):
