@@ -144,6 +144,9 @@ class _Rules:
         arrays = any(isinstance(side, exp.Array) for side in (node.this, node.expression))
         return call("list_concat", node.this, node.expression) if arrays else node
 
+    def json_agg(self, node: exp.JSONArrayAgg) -> exp.Expr:
+        return call("to_json", call("array_agg", node.this))
+
     def array_operator(self, node: exp.ArrayOverlaps | exp.ArrayContainsAll) -> exp.Expr:
         """Rewrites the array literals of a && b and a @> b."""
         for side in ("this", "expression"):
@@ -360,6 +363,7 @@ RULES: dict[type[exp.Expr], Callable[[_Rules, Any], exp.Expr]] = {
     exp.Any: _Rules.any,
     exp.EQ: _Rules.equal,
     exp.DPipe: _Rules.concatenation,
+    exp.JSONArrayAgg: _Rules.json_agg,
     **dict.fromkeys((exp.ArrayOverlaps, exp.ArrayContainsAll), _Rules.array_operator),
     exp.Div: _Rules.division,
     exp.Unnest: _Rules.unnested,

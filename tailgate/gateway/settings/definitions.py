@@ -112,6 +112,8 @@ _ROWS = (
         "client_min_messages", "notice", "enum", ("debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error")
     ),
     Setting("DateStyle", "ISO, MDY", "datestyle", reported=True, about="Sets the display format for date and time values."),
+    Setting("default_table_access_method", "heap"),
+    Setting("default_tablespace", ""),
     Setting("default_text_search_config", "pg_catalog.simple"),
     Setting("default_transaction_deferrable", "off", "bool"),
     Setting(

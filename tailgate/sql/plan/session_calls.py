@@ -87,7 +87,10 @@ def row_of(sequence: int, position: int | None) -> Relation:
 
 
 def separated(relation: Relation, first: int) -> Numbered:
-    """Returns the plan without calls that depend on the session. `first`: the number of the first new parameter."""
+    """Returns the plan without calls that depend on the session. `first`: the number of the first new parameter.
+
+    The rows of sequences stay in a plan that also has calls for each row of a source.
+    """
     if not any(_calls(*_scalars(node), kind=_is_stable) for node in nodes(relation)):
         return _separated(relation, first)
     constants: list[SessionCall] = []
@@ -106,7 +109,10 @@ def separated(relation: Relation, first: int) -> Numbered:
         return with_scalars(node, over)
 
     rest = bottom_up(relation, without)
-    return replace(_separated(rest, first + len(constants)), constants=tuple(constants))
+    numbered = _separated(rest, first + len(constants))
+    if numbered.source is not None and any(call.name in ROW_FUNCTIONS for call in constants):
+        return Numbered(relation)
+    return replace(numbered, constants=tuple(constants))
 
 
 def _separated(relation: Relation, first: int) -> Numbered:

@@ -210,6 +210,14 @@ JOIN pg.pg_class c ON c.oid = CASE WHEN x.contype = 'f' THEN x.confrelid ELSE x.
 JOIN pg.pg_attribute a ON a.attrelid = c.oid AND list_contains(CASE WHEN x.contype = 'f' THEN x.confkey ELSE x.conkey END, a.attnum)
 WHERE x.contype IN ('p', 'u', 'c', 'f')
 
+-- view information_schema.check_constraints
+SELECT pg_current_database_0(), n.nspname, x.conname, substring(pg_pg_get_constraintdef_1(CAST(x.oid AS BIGINT)), 7)
+FROM pg.pg_constraint x JOIN pg.pg_namespace n ON n.oid = x.connamespace WHERE x.contype = 'c'
+UNION ALL
+SELECT pg_current_database_0(), n.nspname, concat(n.oid, '_', c.oid, '_', a.attnum, '_not_null'), a.attname || ' IS NOT NULL'
+FROM pg.pg_namespace n JOIN pg.pg_class c ON c.relnamespace = n.oid JOIN pg.pg_attribute a ON a.attrelid = c.oid
+WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attnotnull AND c.relkind IN ('r', 'p')
+
 -- view information_schema.referential_constraints
 SELECT pg_current_database_0(), n.nspname, x.conname, pg_current_database_0(), kn.nspname, k.conname,
        CASE x.confmatchtype WHEN 'f' THEN 'FULL' ELSE 'NONE' END,

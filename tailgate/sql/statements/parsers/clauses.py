@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import InvalidParameterValue
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
@@ -30,6 +30,15 @@ def column_names(cursor: Parser) -> tuple[str, ...]:
 def if_not_exists(cursor: Parser) -> bool:
     """Parses [IF NOT EXISTS]. Returns whether it is present."""
     return cursor.accept_word("if", "not", "exists")
+
+
+def collation(cursor: Parser) -> None:
+    """Parses the name behind COLLATE. Raises 0A000 for another collation than those that compare bytes, as all texts are compared."""
+    at, name = cursor.position, names.name(cursor).name
+    while cursor.accept("."):
+        name = names.name(cursor).name
+    if name not in ("C", "POSIX", "default", "ucs_basic"):
+        raise FeatureNotSupported(f'collation "{name}" is not supported', position=at)
 
 
 def options(cursor: Parser) -> Options:

@@ -16,7 +16,7 @@ from tailgate.sql.grammar.names import is_name, name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.primaries import operand
 from tailgate.sql.statements.definitions import CreateIndex
-from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, relation_name, since, where
+from tailgate.sql.statements.parsers.clauses import collation, column_names, if_not_exists, relation_name, since, where
 from tailgate.sql.statements.writes import Expression, IndexColumn
 
 OTHER_METHODS = ("gin", "gist", "spgist", "brin", "bloom", "rum", "hnsw", "ivfflat")
@@ -104,9 +104,7 @@ def element(cursor: Parser) -> IndexColumn:
     else:
         column = IndexColumn(name(cursor).name, position=at)
     if cursor.accept_word("collate"):
-        collation = name(cursor).name
-        if collation not in ("C", "POSIX", "default", "ucs_basic"):
-            raise FeatureNotSupported(f'collation "{collation}" is not supported', position=at)
+        collation(cursor)
     if is_name(cursor.token) and cursor.token.value not in FOLLOWING_WORDS:
         column = replace(column, operator_class=name(cursor).name)
     return column

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import SyntaxError_, TailgateError
+from tailgate.lake.errors import DatatypeMismatch, SyntaxError_, TailgateError
 from tailgate.lake.types import INT2, INT4, INT8
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.definitions import SequenceOptions
-from tailgate.sql.statements.parsers.clauses import since
+from tailgate.sql.statements.parsers.clauses import collation, since
 from tailgate.sql.statements.parsers.sequences import generation, identity_options
 from tailgate.sql.statements.parsers.tables.constraints import column_constraint
 from tailgate.sql.statements.parsers.unsupported import unsupported
@@ -23,7 +23,6 @@ from tailgate.sql.statements.tables import Constraint, Generation, TableColumn
 
 # unsupported clauses of a column: first words → name and hint of the error
 _REFUSED: dict[tuple[str, ...], tuple[str, str | None]] = {
-    ("collate",): ("COLLATE", "Text is compared in C order."),
     ("compression",): ("COMPRESSION", None),
     ("storage",): ("STORAGE", None),
 }
@@ -89,7 +88,7 @@ class _Column:
         )
 
     def clause(self, here: int) -> bool:
-        """Parses NULL, NOT NULL, DEFAULT or GENERATED at the position `here`. Returns whether there is one."""
+        """Parses NULL, NOT NULL, DEFAULT, COLLATE or GENERATED at the position `here`. Returns whether there is one."""
         cursor = self._cursor
         if cursor.accept_word("not", "null"):
             if self._nullable is True:
@@ -101,6 +100,10 @@ class _Column:
             self._nullable = True
         elif cursor.accept_word("default"):
             self._parse_default(here)
+        elif cursor.accept_word("collate"):
+            collation(cursor)
+            if self._type.facts.category != "S":
+                raise DatatypeMismatch(f"collations are not supported by type {self._type}", position=here)
         elif cursor.accept_word("generated"):
             kind = generation(cursor)
             cursor.expect_word("as")
