@@ -7,8 +7,7 @@ connection and transaction, so all mirrors advance together.
 
     keyed      DELETE removed rows by key, INSERT added rows; or UPDATE replaced rows in place (`tables` decides)
     no key     DELETE all lines of the removed rows, INSERT the remaining copies and the added rows
-    few rows   added rows are parameters of INSERT … VALUES: 0.6 ms for one, in place of 2 ms for a scan of an Arrow table, which
-               also waits for other threads
+    few rows   they are parameters of the statements (`incoming`)
 
 A scan that joins 500 changed keys with 1,000,000 rows takes 9 ms. A large mirror with a simple key has an index of DuckDB
 (`tables` decides), in which it finds the keys of a DELETE that are constants, in 6 ms for 500 keys and any number of rows.
@@ -22,14 +21,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailgate.gateway.mirrors.incoming import incoming
 from tailgate.lake.catalog import ERRORS, Item
 from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
 
-PARAMETER_TYPES = frozenset({"bool", "int2", "int4", "int8", "text", "varchar", "numeric"})  # whose values DuckDB's parameters keep
 INDEXED_TYPES = frozenset({"int2", "int4", "int8", "text", "varchar"})  # of a key that can have an index
 KEYS_BY_INDEX_MAX = 2_000  # of a DELETE by the index; DuckDB scans the table for more (index_scan_max_count)
-FEW_ROWS, FEW_VALUES = 20, 200  # that are inserted as parameters; for more, a scan costs less
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +68,9 @@ def drop(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
 
 
 def fill(connection: duckdb.DuckDBPyConnection, shape: Shape, rows: pa.Table) -> None:
-    """Inserts rows with weights above zero into an empty mirror."""
-    with registered(connection, "incoming", positional(shape, rows)) as name:
-        connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {name}")
+    """Inserts rows with weights above zero."""
+    with incoming(connection, shape.columns, positional(shape, rows)) as added:
+        connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {added.text}", added.parameters)
 
 
 def can_have_index(shape: Shape) -> bool:
@@ -116,56 +114,39 @@ def apply(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table
     """Applies net changes: each row occurs at most once, with its weight."""
     if changes.num_rows == 0:
         return
-    weights = changes.column(WEIGHT)
-    some_went = pc.min(weights).as_py() < 0
-    rows = positional(shape, changes)
-    if not some_went and _insert_few(connection, shape, rows):
+    if pc.min(changes.column(WEIGHT)).as_py() > 0:
+        fill(connection, shape, changes)
         return
-    with registered(connection, "incoming", rows) as name:
-        if not some_went:
-            connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {name}")
-        elif shape.key is not None:
-            same = _same(shape, shape.key)
-            connection.execute(f"DELETE FROM {shape.table} AS r USING (SELECT * FROM {name} WHERE {WEIGHT} < 0) AS g WHERE {same}")
-            connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {name} WHERE {WEIGHT} > 0")
-        else:
-            _apply_multiset(connection, shape, name)
-
-
-def _insert_few(connection: duckdb.DuckDBPyConnection, shape: Shape, rows: pa.Table) -> bool:
-    """Inserts rows as parameters. Returns False, and changes nothing, if there are too many or they have other types."""
-    fields = zip(shape.columns, rows.columns[:-1], strict=True)
-    if rows.num_rows > FEW_ROWS or any(f.type.name not in PARAMETER_TYPES and c.null_count < len(c) for f, c in fields):
-        return False
-    columns = rows.columns[: len(shape.columns) + (shape.key is None)]
-    if not 0 < rows.num_rows * len(columns) <= FEW_VALUES:
-        return False
-    numbers = iter(range(1, rows.num_rows * len(columns) + 1))
-    lines = ", ".join(f"({', '.join(f'${next(numbers)}' for _ in columns)})" for _ in range(rows.num_rows))
-    values = [value for row in zip(*(column.to_pylist() for column in columns), strict=True) for value in row]
-    connection.execute(f"INSERT INTO {shape.table} VALUES {lines}", values)
-    return True
+    rows = positional(shape, changes)
+    if shape.key is None:
+        _apply_multiset(connection, shape, rows)
+        return
+    with incoming(connection, shape.columns, rows) as changed:
+        removed = f"(SELECT * FROM {changed.text} WHERE {WEIGHT} < 0)"
+        connection.execute(f"DELETE FROM {shape.table} AS r USING {removed} AS g WHERE {_same(shape, shape.key)}", changed.parameters)
+        added = f"{changed.text} WHERE {WEIGHT} > 0"
+        connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {added}", changed.parameters)
 
 
 def update(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table, removals: int) -> None:
     """Applies net changes to a keyed mirror, of which `removals` have weights below zero; replaced rows are updated in place."""
     assert shape.key is not None
     new = changes.num_rows - removals
-    with registered(connection, "incoming", positional(shape, changes)) as name:
-        removed, added = (f"(SELECT * FROM {name} WHERE {WEIGHT} {sign} 0)" for sign in "<>")
+    with incoming(connection, shape.columns, positional(shape, changes)) as changed:
+        removed, added = (f"(SELECT * FROM {changed.text} WHERE {WEIGHT} {sign} 0)" for sign in "<>")
         same = _same(shape, shape.key)
         # the key too: equal keys may have different forms, such as 1.0 and 1.00
         values = ", ".join(f"{c} = g.{c}" for c in shape.names)
-        row = connection.execute(f"UPDATE {shape.table} AS r SET {values} FROM {added} AS g WHERE {same}").fetchone()
+        row = connection.execute(f"UPDATE {shape.table} AS r SET {values} FROM {added} AS g WHERE {same}", changed.parameters).fetchone()
         assert row is not None
         replaced = int(row[0])
         if replaced < new:  # a new key has no row to remove
             columns = ", ".join(f"r.{c}" for c in shape.names)
             query = f"SELECT {columns} FROM {added} AS r WHERE NOT EXISTS (SELECT 1 FROM {removed} AS g WHERE {same})"
-            connection.execute(f"INSERT INTO {shape.table} {query}")
+            connection.execute(f"INSERT INTO {shape.table} {query}", changed.parameters)
         if replaced < removals:
             keys = f"SELECT * FROM {removed} AS r WHERE NOT EXISTS (SELECT 1 FROM {added} AS g WHERE {same})"
-            connection.execute(f"DELETE FROM {shape.table} AS r USING ({keys}) AS g WHERE {same}")
+            connection.execute(f"DELETE FROM {shape.table} AS r USING ({keys}) AS g WHERE {same}", changed.parameters)
 
 
 def copy(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
@@ -176,17 +157,20 @@ def copy(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
     connection.execute(f"ALTER TABLE {new} RENAME TO {shape.table}")
 
 
-def _apply_multiset(connection: duckdb.DuckDBPyConnection, shape: Shape, name: str) -> None:
+def _apply_multiset(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table) -> None:
     """Applies net changes to a mirror without a key."""
     columns = ", ".join(shape.names)
     same = _same(shape, range(len(shape.columns)))
-    touched = connection.execute(
-        f"DELETE FROM {shape.table} AS r USING (SELECT * FROM {name} WHERE {WEIGHT} < 0) AS g WHERE {same} RETURNING r.*"
-    ).to_arrow_table()
-    with registered(connection, "touched", touched) as old:
+    with incoming(connection, shape.columns, changes) as changed:
+        removed = f"(SELECT * FROM {changed.text} WHERE {WEIGHT} < 0)"
+        delete = f"DELETE FROM {shape.table} AS r USING {removed} AS g WHERE {same} RETURNING r.*"
+        touched = connection.execute(delete, changed.parameters).to_arrow_table()
+    touched = pa.Table.from_arrays(list(map(_conformed, touched.columns, changes.schema.types)), schema=changes.schema)
+    with incoming(connection, shape.columns, pa.concat_tables([touched, changes])) as lines:
         connection.execute(
-            f"INSERT INTO {shape.table} SELECT {columns}{', ' if columns else ''}sum({WEIGHT}) FROM "
-            f"(SELECT * FROM {old} UNION ALL SELECT * FROM {name}) GROUP BY {columns or '()'} HAVING sum({WEIGHT}) > 0"
+            f"INSERT INTO {shape.table} SELECT {columns}{', ' if columns else ''}sum({WEIGHT}) FROM {lines.text} "
+            f"GROUP BY {columns or '()'} HAVING sum({WEIGHT}) > 0",
+            lines.parameters,
         )
 
 
@@ -228,20 +212,6 @@ def positional(shape: Shape, rows: pa.Table) -> pa.Table:
     if rows.num_columns != len(shape.columns) + 1:
         rows = formed(rows, arrow_schema(shape.columns, weight=True))
     return rows.rename_columns([*shape.names, WEIGHT])
-
-
-class registered:
-    """An Arrow table, registered under a name in a connection within a `with` block."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
-        self.connection, self.name, self.table = connection, f"__{name}", table
-
-    def __enter__(self) -> str:
-        self.connection.register(self.name, self.table)
-        return self.name
-
-    def __exit__(self, *exception: object) -> None:
-        self.connection.unregister(self.name)
 
 
 def _columns(shape: Shape) -> str:

@@ -16,6 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from tailgate.gateway.mirrors import mirror
+from tailgate.gateway.mirrors.incoming import incoming, registered
 from tailgate.lake.catalog import Item
 from tailgate.lake.types import WEIGHT
 
@@ -50,8 +51,8 @@ def show(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, rows: pa.Ta
 
 def append(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, more: pa.Table) -> None:
     """Appends changes to an existing overlay."""
-    with mirror.registered(connection, "incoming", mirror.positional(shape, more)) as name:
-        connection.execute(f"INSERT INTO w{shape.relation} SELECT * FROM {name}")
+    with incoming(connection, shape.columns, mirror.positional(shape, more)) as rows:
+        connection.execute(f"INSERT INTO w{shape.relation} SELECT * FROM {rows.text}", rows.parameters)
 
 
 def lay(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, changes: pa.Table, *, copied: bool) -> None:
@@ -66,7 +67,7 @@ def lay(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, changes: pa.
             connection.execute(f"ALTER TABLE temp.{shape.table} RENAME TO b{shape.relation}")
     connection.execute(f"DROP VIEW IF EXISTS temp.{shape.table}")
     connection.execute(f"DROP TABLE IF EXISTS temp.{written}")
-    with mirror.registered(connection, "incoming", mirror.positional(shape, changes)) as name:
+    with registered(connection, "incoming", mirror.positional(shape, changes)) as name:
         connection.execute(f"CREATE TEMP TABLE {written} AS SELECT * FROM {name}")
     connection.execute(f"CREATE TEMP VIEW {shape.table} AS {overlaid(shape, base, written)}")
 

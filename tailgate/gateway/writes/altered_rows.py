@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailgate.gateway.mirrors.mirror import registered
+from tailgate.gateway.mirrors.incoming import registered
 from tailgate.gateway.writes.constraints import keys
 from tailgate.gateway.writes.constraints.reference_types import in_key_types
 from tailgate.gateway.writes.constraints.rules import Rules, rendered

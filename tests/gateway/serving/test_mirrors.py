@@ -4,17 +4,21 @@ import asyncio
 import itertools
 import random
 import threading
-from decimal import Decimal
+from collections.abc import Iterator
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tailgate.gateway.mirrors import mirror, tables
+from tailgate.gateway.mirrors import incoming, mirror, tables
 from tailgate.gateway.serving.service import Serving
 from tailgate.lake.readers import reading
-from tailgate.lake.types import BOOL, FLOAT8, INT2, INT8, INTERVAL, NUMERIC, TEXT, Field, arrow_schema
+from tailgate.lake.types import DATE, FLOAT8, INT8, INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type, arrow_schema
 from tests.gateway.serving.model_lake import ModelLake, Row, bag, serving, unready
+from tests.lake.relations import ALL_TYPES, values
 
 NAMES = [None, "a", "b", "ä", ""]
 
@@ -277,19 +281,73 @@ def test_far_behind(model: ModelLake, run) -> None:
     run(work)
 
 
-@pytest.mark.parametrize("key", [(0,), None])
-@pytest.mark.parametrize("rows", [1, mirror.FEW_ROWS, mirror.FEW_ROWS + 1])
-def test_few_added_rows_are_the_same_as_many(key: tuple[int, ...] | None, rows: int) -> None:
-    types = (BOOL, INT2, INT8, TEXT, NUMERIC, INTERVAL)
-    columns = tuple(Field(type.name, type) for type in types)
-    values = ([True, None, False], [-32768, 32767, None], [2**63 - 1, -(2**63), 0], ["", "ä'$1", None], [Decimal("9" * 22 + ".1"), None, 0])
-    schema = arrow_schema(columns, weight=True)
-    data = [pa.array([column[i % 3] for i in range(rows)], field.type) for column, field in zip(values, schema, strict=False)]
-    changes = pa.Table.from_arrays([*data, pa.nulls(rows, schema.field(5).type), pa.array([1] * rows)], schema=schema)
-    shape, every = mirror.Shape(1, columns, key), mirror.Shape(2, columns, key)
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as connection:
-        for each in (shape, every):
-            mirror.create(connection, each)
-        mirror.apply(connection, shape, changes)
-        mirror.fill(connection, every, changes)
-        assert mirror.rows(connection, shape).sort_by("bool") == mirror.rows(connection, every).sort_by("bool")
+        connection.execute("SET TimeZone = 'UTC'")
+        yield connection
+
+
+@pytest.mark.parametrize("type", ALL_TYPES, ids=str)
+@settings(max_examples=6, deadline=None)
+@given(data=st.data(), keyed=st.booleans())
+def test_few_changes_give_the_same_rows_as_many(
+    connection: duckdb.DuckDBPyConnection, type: Type, data: st.DataObject, keyed: bool
+) -> None:
+    """Rows that are parameters change a mirror as rows of an Arrow table do."""
+    columns = (Field("key", INT8), Field("value", type))
+    schema = arrow_schema(columns, weight=True)
+    rows = st.tuples(
+        st.integers(0, 3) | st.none(),
+        st.none() | values(type, nullable=False).map(lambda value: pa.array([value], schema.types[1])[0].as_py()),
+    )
+    shapes = [mirror.Shape(n, columns, (0,) if keyed else None) for n in (1, 2)]
+    now = dict[str, tuple[tuple[Any, ...], int]]()  # rows with their number, by text
+    with pytest.MonkeyPatch.context() as patch:
+        for shape in shapes:
+            mirror.drop(connection, shape)
+            mirror.create(connection, shape)
+        for _ in range(4):
+            net = dict[str, tuple[tuple[Any, ...], int]]()
+            keys = set[Any]()
+            for row in data.draw(st.lists(rows, max_size=4, unique_by=repr)):
+                if keyed and row[0] in keys:
+                    continue
+                keys.add(row[0])
+                for text, (old, _) in list(now.items()):
+                    if keyed and old[0] == row[0]:
+                        net[text] = (old, -1)
+                number = now.get(repr(row), (row, 0))[1]
+                weight = data.draw(st.sampled_from([1, 2, -number] if number else [1, 2])) if not keyed else 1
+                net[repr(row)] = (row, net.get(repr(row), (row, 0))[1] + weight)
+            net = {text: change for text, change in net.items() if change[1]}
+            for text, (row, weight) in net.items():
+                now[text] = (row, now.get(text, (row, 0))[1] + weight)
+            now = {text: line for text, line in now.items() if line[1]}
+            table = pa.Table.from_pylist(
+                [dict(zip(schema.names, (*row, weight), strict=True)) for row, weight in net.values()], schema=schema
+            )
+            removals = sum(weight < 0 for _, weight in net.values())
+            in_place = data.draw(st.booleans())
+            for shape, few in zip(shapes, (incoming.FEW_ROWS, 0), strict=True):
+                patch.setattr(incoming, "FEW_ROWS", few)
+                if keyed and removals and in_place:
+                    mirror.update(connection, shape, table, removals)
+                else:
+                    mirror.apply(connection, shape, table)
+            one, other = (sorted(map(repr, mirror.rows(connection, shape).to_pylist())) for shape in shapes)
+            assert one == other
+            assert len(one) == len(now)
+
+
+def test_infinite_times_are_kept() -> None:
+    columns = tuple(Field(type.name, type) for type in (TIMESTAMP, TIMESTAMPTZ, DATE))
+    schema = arrow_schema(columns, weight=True)
+    numbers = (pa.array([2**63 - 1]), pa.array([1 - 2**63]), pa.array([2**31 - 1], pa.int32()))
+    data = [number.cast(type) for number, type in zip(numbers, schema.types, strict=False)]
+    shape = mirror.Shape(1, columns, None)
+    with duckdb.connect() as connection:
+        mirror.create(connection, shape)
+        mirror.apply(connection, shape, pa.Table.from_arrays([*data, pa.array([1])], schema=schema))
+        texts = connection.execute("SELECT CAST(c0 AS VARCHAR), CAST(c1 AS VARCHAR), CAST(c2 AS VARCHAR) FROM r1").fetchone()
+        assert texts == ("infinity", "-infinity", "infinity")

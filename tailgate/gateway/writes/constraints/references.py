@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.gateway.mirrors import mirror
+from tailgate.gateway.mirrors.incoming import registered
 from tailgate.gateway.mirrors.overlay import overlaid
 from tailgate.gateway.writes.constraints import keys
 from tailgate.gateway.writes.constraints.hashes import hashes, salted
@@ -244,8 +245,8 @@ class References:
         if place is not None and place[0] is not None:
             raise self._violations.missing(reference, rows.slice(place[0], 1))
 
-    def _placed(self, rows: pa.Table) -> mirror.registered:
-        return mirror.registered(self._cursor, "placed", rows.append_column("place", pa.array(np.arange(rows.num_rows), pa.int64())))
+    def _placed(self, rows: pa.Table) -> registered:
+        return registered(self._cursor, "placed", rows.append_column("place", pa.array(np.arange(rows.num_rows), pa.int64())))
 
     def state(self, table: Item) -> _State:
         """Returns the rows of a table after the changes so far, as SQL within a `with` block."""
@@ -287,7 +288,7 @@ class _State:
     def __init__(self, cursor: duckdb.DuckDBPyConnection, table: Item, changes: pa.Table | None) -> None:
         self._shape = mirror.shape(table)
         rows = None if changes is None or not changes.num_rows else mirror.positional(self._shape, changes)
-        self._changes = None if rows is None else mirror.registered(cursor, f"changes{table.id}", rows)
+        self._changes = None if rows is None else registered(cursor, f"changes{table.id}", rows)
 
     def __enter__(self) -> str:
         if self._changes is None:
