@@ -275,6 +275,7 @@ def test_a_text_that_begins_with_a_blank_is_quoted_in_a_line() -> None:
     columns = (Column("A", "varchar"), Column("B", "varchar"))
     assert bytes_of(Serde("DELIMITED"), columns, "", " b") == b'""," b"'
     assert bytes_of(Serde("DELIMITED"), columns, None, "") == b","
+    assert bytes_of(Serde("DELIMITED"), columns, "-1", "-1") == b'"-1",-1'  # the first field, as in ksqlDB
     assert bytes_of(Serde("DELIMITED", "|"), columns, "a,b", "c|d") == b'a,b|"c|d"'
 
 
