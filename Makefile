@@ -218,12 +218,12 @@ $(ENGINE_JAR): $(MAVEN_JAR)
 	@cp $< $@
 
 $(CLASSES): $(ENGINE_JAR) $(JARS)/spark/.resolved
-	@echo "setup: keeping the classes that the engine loads, so that it starts faster (110 MB, half a minute)"
+	@echo "setup: keeping the classes that the engine loads, so that it starts faster (120 MB, half a minute)"
 	@rm -f $@
 	@$(BIN)/python -m tailgate.engine.runtime.classes
 
 $(KAFKA_CLASSES): $(JARS)/kafka/.resolved | .venv/.installed
-	@echo "setup: keeping the classes that Kafka loads, so that it starts faster (40 MB, some seconds)"
+	@echo "setup: keeping the classes that Kafka loads, so that it starts faster (50 MB, some seconds)"
 	@$(BIN)/python -m tailgate.embedded.kafka_classes
 
 # The peers of `make bench-peers`: their jars and their programs' classes, or an environment of their own.

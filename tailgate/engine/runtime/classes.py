@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
@@ -21,14 +22,16 @@ from tailgate.engine.runtime.warm_up import small_engine
 
 
 def dump(file: Path) -> None:
-    """Runs a small engine and writes an archive of the classes that it has loaded."""
+    """Runs a small engine and writes an archive of the classes that it has loaded, and of those of Kafka's clients."""
     # without these log options, the JVM prints a warning for each class
     os.environ["TAILGATE_JAVA_OPTIONS"] = "-XX:+RecordDynamicDumpInfo -Xlog:disable -Xlog:all=error:stderr"
     with launched(file.parent) as jvm:
         session = spark.start(jvm.scratch, 1, jvm)
         with small_engine(session, jvm.scratch / "lake"):
+            archive: Any = session._jvm.tailgate.ClassArchive  # type: ignore[union-attr]  # PySpark declares it as optional
             try:
-                session._jvm.tailgate.ClassArchive.write(str(file))  # type: ignore[union-attr]  # PySpark declares it as optional
+                archive.loadClients()
+                archive.write(str(file))
             except Py4JJavaError as error:
                 print(f"setup: {error.java_exception}", flush=True)
             if not file.exists():

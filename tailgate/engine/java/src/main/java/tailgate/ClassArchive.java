@@ -1,8 +1,13 @@
 package tailgate;
 
+import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.net.URISyntaxException;
+import java.nio.file.Path;
+import java.util.jar.JarFile;
 import javax.management.JMException;
 import javax.management.ObjectName;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
 
 /** Writes the classes that this JVM has loaded to an archive, which it maps at the next start. */
 public final class ClassArchive {
@@ -18,5 +23,25 @@ public final class ClassArchive {
     String[] signature = {String[].class.getName()};
     ObjectName commands = new ObjectName("com.sun.management:type=DiagnosticCommand");
     ManagementFactory.getPlatformMBeanServer().invoke(commands, "vmCds", arguments, signature);
+  }
+
+  /** Loads the classes of Kafka's clients, which an engine without sources does not, and links them: the archive has linked ones. */
+  public static void loadClients() throws IOException, URISyntaxException {
+    var jar = Path.of(KafkaConsumer.class.getProtectionDomain().getCodeSource().getLocation().toURI());
+    try (var file = new JarFile(jar.toFile())) {
+      file.stream().map(entry -> entry.getName().replace('/', '.')).filter(ClassArchive::isClient).forEach(ClassArchive::load);
+    }
+  }
+
+  private static boolean isClient(String file) {
+    return file.matches("org\\.apache\\.kafka\\.(common|clients)\\..*\\.class");
+  }
+
+  private static void load(String file) {
+    try {
+      Class.forName(file.substring(0, file.length() - ".class".length()), false, KafkaConsumer.class.getClassLoader()).getDeclaredMethods();
+    } catch (ClassNotFoundException | LinkageError withoutALibrary) {
+      // classes for libraries that are not on the class path
+    }
   }
 }
