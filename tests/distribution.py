@@ -17,8 +17,15 @@ import pytest
 TESTS = Path(__file__).parent
 # Seconds on two busy cores, roughly: the start of the servers of a group, and a test.
 SPARK, KAFKA, OTHER = (10.0, 3.0), (3.0, 1.0), (0.5, 0.05)
-CASES = 60.0  # a file with one test of many random cases
-MANY_CASES = {f"tests/engine/plan/test_{name}.py" for name in ("law", "moved_state", "generated")} | {"tests/generator/test_statements.py"}
+CASES = 60.0  # a file with tests of many cases
+OF_CASES = (
+    "engine/plan/test_law",
+    "engine/plan/test_moved_state",
+    "generator/test_statements",
+    "sql/test_catalogue",
+    "tables/test_postgres",
+)
+MANY_CASES = {f"tests/{name}.py" for name in OF_CASES}
 
 
 def shared_folders() -> list[str]:

@@ -40,7 +40,7 @@ def dump(file: Path) -> None:
 def use(kafka: Kafka) -> None:
     """Writes a record in a transaction, and reads it in a consumer group."""
     kafka.create_topic(TOPIC)
-    clients = {"bootstrap.servers": kafka.address}
+    clients = {"bootstrap.servers": kafka.address, "log_level": 2}
     producer = Producer({**clients, "transactional.id": TOPIC})
     producer.init_transactions()
     producer.begin_transaction()

@@ -22,7 +22,7 @@ from tests.engine.plan.law import Case, Given, Jobs, Law
 
 pytestmark = pytest.mark.spark
 
-SEED, MANY = int(os.environ.get("TAILGATE_LAW_SEED", "3")), int(os.environ.get("TAILGATE_MOVED_CASES", "600"))
+SEED, MANY = int(os.environ.get("TAILGATE_LAW_SEED", "3")), int(os.environ.get("TAILGATE_MOVED_CASES", "300"))
 FEW = 24
 PARTITIONS = (1, 2, 3, 5)
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import psycopg
 import pytest
+from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.engine.runtime.repartition import KIND
 from tailgate.lake.folder import Lake
 from tailgate.lake.log.uploaded_state import UPLOADED
-from testing.engine_process import EngineProcess, until
-from tests.engine.runtime import ksqldb_world
+from testing.engine_process import EngineProcess, rows, until
 from tests.tables.world import Served
 
 pytestmark = pytest.mark.spark
@@ -37,8 +37,9 @@ VIEWS = {
 class World:
     """A lake, its engine, and a gateway. `work`: the working folder of a lake in a bucket."""
 
-    def __init__(self, location: Path | str, work: Path | None) -> None:
-        self.location, self.work = location, work
+    def __init__(self, location: Path | str, work: Path | None, kafka: Kafka) -> None:
+        self.location, self.work, self.kafka = location, work, kafka
+        self._producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0, "log_level": 2})
         self.engine = self.started(1)
         self.lake = Lake(location)
         self.served = Served(self.lake)
@@ -48,7 +49,8 @@ class World:
                 c.execute(statement)  # type: ignore[arg-type]
 
     def started(self, parallelism: int) -> EngineProcess:
-        engine = EngineProcess(self.location, "--parallelism", str(parallelism), work_dir=self.work)
+        options = ("--parallelism", str(parallelism), "--kafka", self.kafka.address)
+        engine = EngineProcess(self.location, *options, work_dir=self.work)
         engine.start()
         return engine
 
@@ -64,6 +66,17 @@ class World:
                 rows = c.execute(f"TABLE {name}").fetchall()  # type: ignore[arg-type]
                 assert sorted(rows) == sorted(c.execute(query).fetchall()), name  # type: ignore[arg-type]
 
+    def stream(self, name: str) -> None:
+        properties = f"kafka_topic = '{self.topic(name)}', partitions = 1, value_format = 'json'"
+        self.engine.execute(f"CREATE STREAM {name} (k VARCHAR KEY, n INT) WITH ({properties})")
+
+    def topic(self, name: str) -> str:
+        return f"{name}_{self.lake.id}"
+
+    def send(self, name: str, key: str, n: int, timestamp: int) -> None:
+        self._producer.produce(self.topic(name), f'{{"N": {n}}}', key=key, timestamp=timestamp)
+        self._producer.flush()
+
     def repartition(self, parallelism: int, crash: str = "") -> subprocess.CompletedProcess[str]:
         return run(self.location, parallelism, self.work, crash)
 
@@ -76,17 +89,18 @@ class World:
 
 
 @pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.long)])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+def world(request: pytest.FixtureRequest, tmp_path: Path, kafka: Kafka) -> Iterator[World]:
     if request.param == "bucket":
-        world = World(request.getfixturevalue("bucket").location(""), tmp_path / "engine")
+        world = World(request.getfixturevalue("bucket").location(""), tmp_path / "engine", kafka)
     else:
-        world = World(tmp_path / "lake", None)
+        world = World(tmp_path / "lake", None, kafka)
     yield world
     world.end()
 
 
 def test_the_state_is_moved(world: World, tmp_path: Path) -> None:
     world.check()
+    create_windows(world)
     views = {name: world.lake.catalog().relation(name) for name in VIEWS}
     refused = world.repartition(3)
     assert refused.returncode == 1
@@ -98,22 +112,59 @@ def test_the_state_is_moved(world: World, tmp_path: Path) -> None:
     crash = "repartition.entered" if world.work is None else ""
     result = world.repartition(3, crash)
     assert result.returncode == (KILLED if crash else 0), result.stderr
+    assert crash or "the state has 3 partitions instead of 1: " in result.stdout
     assert newest(world).kind == KIND
     assert (world.work is None) == (newest(world).extra.get(UPLOADED) is None)
-    assert world.repartition(3).returncode == 0
+    assert world.repartition(3).stdout == "the state has 3 partitions\n"
     assert len(world.folders()) <= 1
     world.engine = world.started(3)
     world.check()
-    world.engine.stop()
+    check_windows(world)
     if world.work is None:
+        check_refused(world)
         check_lost(world)
     else:
+        world.engine.stop()
         assert world.repartition(1, "repartition.entered").returncode == KILLED
         assert world.repartition(1).returncode == 0
         world.engine = world.started(1)
         world.check()
     assert {name: world.lake.catalog().relation(name) for name in VIEWS} == views
     assert "made again" not in (tmp_path / "engine.log").read_text()
+
+
+HOUR_MS = 3_600_000
+
+
+def create_windows(world: World) -> None:
+    world.stream("clicks")
+    windows = "WINDOW TUMBLING (SIZE 1 HOUR, RETENTION 1 DAYS)"
+    world.engine.execute(f"CREATE TABLE counts AS SELECT k, count(*) AS n FROM clicks {windows} GROUP BY k EMIT CHANGES")
+    for n, key in enumerate("abcdefgh"):
+        world.send("clicks", key, n, HOUR_MS * (1 + n % 2))
+    until(lambda: len(rows(world.lake, "counts")) == 8)
+
+
+def check_windows(world: World) -> None:
+    """Checks that all partitions have the stream time, by which windows leave."""
+    world.send("clicks", "a", 9, 30 * HOUR_MS)  # the windows have ended more than a day ago
+    until(lambda: len(rows(world.lake, "counts")) == 1)
+
+
+def check_refused(world: World) -> None:
+    """Checks that a join of streams is not moved: it has numbers of rows that belong to its partition. Stops the engine."""
+    world.stream("orders")
+    join = "SELECT c.k, c.n AS n, o.n AS m FROM clicks c JOIN orders o WITHIN 1 HOUR ON c.k = o.k EMIT CHANGES"
+    world.engine.execute(f"CREATE STREAM pairs AS {join}")
+    for name in ("clicks", "orders"):
+        world.send(name, "b", 1, 31 * HOUR_MS)
+    until(lambda: rows(world.lake, "pairs"))
+    world.engine.stop()
+    before = state_files(world.lake)
+    refused = world.repartition(1)
+    assert refused.returncode == 1
+    assert "(WithinJoin) cannot be moved to other partitions" in refused.stderr
+    assert state_files(world.lake) == before
 
 
 def check_lost(world: World) -> None:
@@ -135,39 +186,6 @@ def test_a_folder_without_a_lake_is_not_created(tmp_path: Path) -> None:
     result = run(tmp_path / "lake", 3)
     assert (result.returncode, "there is no lake" in result.stderr) == (1, True)
     assert not (tmp_path / "lake").exists()
-
-
-HOUR_MS = 3_600_000
-
-
-def test_windows_leave_after_a_move_and_joins_of_streams_are_refused(tmp_path: Path, kafka: Kafka) -> None:
-    """All partitions have the stream time, by which windows leave. The join has numbers of rows that belong to its partition."""
-    world = ksqldb_world.World(tmp_path, kafka)
-    world.stream("moved_clicks")
-    windows = "WINDOW TUMBLING (SIZE 1 HOUR, RETENTION 1 DAYS)"
-    world.engine.execute(f"CREATE TABLE moved_counts AS SELECT k, count(*) AS n FROM moved_clicks {windows} GROUP BY k EMIT CHANGES")
-    for n, key in enumerate("abcdefgh"):
-        world.send("moved_clicks", key, n, HOUR_MS * (1 + n % 2))
-    until(lambda: len(world.rows("moved_counts")) == 8)
-    world.engine.stop()
-    assert (result := run(tmp_path / "lake", 3)).returncode == 0, result.stderr
-    assert "the state has 3 partitions instead of 1" in result.stdout
-
-    world = ksqldb_world.World(tmp_path, kafka, "--parallelism", "3")
-    world.send("moved_clicks", "a", 9, 30 * HOUR_MS)  # the windows have ended more than a day ago
-    until(lambda: len(world.rows("moved_counts")) == 1)
-    world.stream("moved_orders")
-    join = "SELECT c.k, c.n AS n, o.n AS m FROM moved_clicks c JOIN moved_orders o WITHIN 1 HOUR ON c.k = o.k EMIT CHANGES"
-    world.engine.execute(f"CREATE STREAM moved_pairs AS {join}")
-    for topic in ("moved_clicks", "moved_orders"):
-        world.send(topic, "b", 1, 31 * HOUR_MS)
-    until(lambda: world.rows("moved_pairs"))
-    world.engine.stop()
-    before = state_files(world.lake)
-    refused = run(tmp_path / "lake", 1)
-    assert refused.returncode == 1
-    assert "(WithinJoin) cannot be moved to other partitions" in refused.stderr
-    assert state_files(world.lake) == before
 
 
 def state_files(lake: Lake) -> set[Path]:
