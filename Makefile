@@ -102,7 +102,7 @@ java: setup ## the Java library's own tests
 
 lint: .venv/.installed ## no conflict markers, ruff, mypy, import contracts, prose
 	@! git grep -nE '^(<<<<<<<|>>>>>>>) ' || { echo "lint: these files have conflict markers" >&2; exit 1; }
-	@$(MAKE) --no-print-directory --output-sync -j2 mypy style
+	@$(MAKE) --no-print-directory -j2 mypy style
 
 .PHONY: mypy style
 mypy: .venv/.installed
