@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from typing_extensions import assert_never
@@ -92,6 +92,11 @@ def walk(scalar: Scalar) -> Iterator[Scalar]:
 def columns_of(scalar: Scalar) -> frozenset[int]:
     """Returns the positions of the columns that a scalar reads."""
     return frozenset(s.index for s in walk(scalar) if isinstance(s, Column))
+
+
+def columns_of_all(scalars: Iterable[Scalar]) -> frozenset[int]:
+    """Returns the positions of the columns that some of the scalars read."""
+    return frozenset[int]().union(*map(columns_of, scalars))
 
 
 def with_columns(scalar: Scalar, new: Callable[[Column], Scalar]) -> Scalar:

@@ -41,7 +41,7 @@ from tailgate.sql.plan import (
     WithinJoin,
     WorkingTable,
 )
-from tailgate.sql.plan.rewriting import columns_of, conjuncts
+from tailgate.sql.plan.rewriting import columns_of, columns_of_all, conjuncts
 
 ROWS = 1000.0  # of a relation without known size
 VALUES = 200.0  # distinct values of a column that is not a key (PostgreSQL assumes the same)
@@ -63,11 +63,11 @@ def rows(relation: Relation) -> float:
         case Limit(input, Literal(value=int(count))) | TopK(input, (), _, Literal(value=int(count))):
             return min(rows(input), float(count))
         case TopK(input, groups, _, Literal(value=int(count))):
-            return min(rows(input), float(count) * values(input, _read(groups)))
+            return min(rows(input), float(count) * values(input, columns_of_all(groups)))
         case Limit(input) | TopK(input):
             return rows(input)
         case Reduce(input, groups):
-            return min(rows(input), values(input, _read(groups))) if groups else 1.0
+            return min(rows(input), values(input, columns_of_all(groups))) if groups else 1.0
         case UnionAll(each):
             return sum(map(rows, each))
         case SetOperation(left) | ArrivalJoin(left) | WithinJoin(left):
@@ -91,9 +91,9 @@ def values(relation: Relation, columns: frozenset[int]) -> float:
         case Filter(input) | Sort(input) | Limit(input) | TopK(input):
             return values(input, columns)
         case Project(input, expressions):
-            return values(input, _read(tuple(expressions[i] for i in columns)))
+            return values(input, columns_of_all(expressions[i] for i in columns))
         case Reduce(input, groups) if max(columns) < len(groups):
-            return min(rows(relation), values(input, _read(tuple(groups[i] for i in columns))))
+            return min(rows(relation), values(input, columns_of_all(groups[i] for i in columns)))
         case Join(left, right):
             width = len(left.columns)
             lefts, rights = frozenset(i for i in columns if i < width), frozenset(i - width for i in columns if i >= width)
@@ -101,10 +101,6 @@ def values(relation: Relation, columns: frozenset[int]) -> float:
         case _:
             row_count = rows(relation)
             return row_count if any(key <= columns for key in keys(relation)) else min(row_count, VALUES ** len(columns))
-
-
-def _read(scalars: tuple[Scalar, ...]) -> frozenset[int]:
-    return frozenset().union(*map(columns_of, scalars))
 
 
 def _passing(condition: Scalar, input: Relation) -> float:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from typing_extensions import assert_never
@@ -26,7 +25,6 @@ from tailgate.sql.plan import (
     Recursive,
     Reduce,
     Relation,
-    Scalar,
     Scan,
     SetOperation,
     Sort,
@@ -38,7 +36,7 @@ from tailgate.sql.plan import (
     WorkingTable,
 )
 from tailgate.sql.plan.may_fail import fallible
-from tailgate.sql.plan.rewriting import columns_of, conjuncts
+from tailgate.sql.plan.rewriting import columns_of, columns_of_all, conjuncts
 from tailgate.sql.plan.traversal import inputs, read_by, scalars_of, take, with_inputs, with_scalars
 
 Places = dict[int, int]  # old position of a column → new position
@@ -61,7 +59,7 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             return _same(relation, input, below) or Filter(below, renumber(condition, places)), places
         case Project(input, expressions, columns):
             positions = sorted(needed) or [0][: len(expressions)]
-            below, places = _prune(input, _read(expressions[i] for i in positions))
+            below, places = _prune(input, columns_of_all(expressions[i] for i in positions))
             if below is input and len(positions) == len(expressions):
                 return relation, _identity(relation)
             exact = tuple(renumber(expressions[i], places) for i in positions)
@@ -89,7 +87,7 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
                 call_positions = [0][: len(aggregates)]
             calls = tuple(aggregates[i] for i in call_positions)
             ends = () if relation.retention is None else (relation.retention.end,)
-            below, places = _prune(input, _read([*keys, *(s for c in calls for s in read_by(c)), *ends]))
+            below, places = _prune(input, columns_of_all([*keys, *(s for c in calls for s in read_by(c)), *ends]))
             if below is input and len(calls) == len(aggregates):
                 return relation, _identity(relation)
             out = {i: i for i in range(len(keys))} | {len(keys) + old: len(keys) + new for new, old in enumerate(call_positions)}
@@ -101,7 +99,7 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
                 return relation, _identity(relation)
             return UnionAll(branches, tuple(columns[i] for i in positions)), {old: new for new, old in enumerate(positions)}
         case Sort(input, keys, position):
-            below, places = _prune(input, needed | _read(k.expression for k in keys))
+            below, places = _prune(input, needed | columns_of_all(k.expression for k in keys))
             moved = with_scalars(Sort(below, keys, position), lambda s: renumber(s, places))
             return _same(relation, input, below) or moved, places
         case Limit(input, count, offset, position):
@@ -114,14 +112,14 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
 
 
 def _closing(closing: Closing, needed: frozenset[int]) -> tuple[Relation, Places]:
-    below, places = _exactly(closing.input, needed | _read(scalars_of(closing)))
+    below, places = _exactly(closing.input, needed | columns_of_all(scalars_of(closing)))
     moved = with_scalars(replace(closing, input=below), lambda s: renumber(s, places))
     return _same(closing, closing.input, below) or moved, places
 
 
 def _within_join(join: WithinJoin, needed: frozenset[int]) -> tuple[Relation, Places]:
     width = len(join.left.columns) + len(join.right.columns)
-    one, other, places = _sides(join, frozenset(i for i in needed if i < width) | _read(scalars_of(join)))
+    one, other, places = _sides(join, frozenset(i for i in needed if i < width) | columns_of_all(scalars_of(join)))
     places |= {width: len(one.columns) + len(other.columns)}
     if one is join.left and other is join.right:
         return join, places
@@ -162,7 +160,3 @@ def _same(relation: Relation, before: Relation, after: Relation) -> Relation | N
 
 def _identity(relation: Relation) -> Places:
     return {i: i for i in range(len(relation.columns))}
-
-
-def _read(scalars: Iterable[Scalar]) -> frozenset[int]:
-    return frozenset(i for s in scalars for i in columns_of(s))

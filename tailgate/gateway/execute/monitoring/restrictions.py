@@ -9,7 +9,7 @@ times. The query still evaluates its conditions, so a restriction saves work and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -22,7 +22,7 @@ from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field
 from tailgate.sql import plan as p
 from tailgate.sql.authorization import shared
-from tailgate.sql.plan.rewriting import columns_of, conjuncts, shifted, substituted, walk
+from tailgate.sql.plan.rewriting import columns_of, columns_of_all, conjuncts, shifted, substituted, walk
 from tailgate.sql.plan.traversal import inputs, scalars_of
 from tailgate.sql.render.duckdb import render
 
@@ -146,19 +146,20 @@ def _scans(plan: p.Relation) -> list[tuple[p.Scan, list[_Condition], frozenset[s
 def _below(part: _Part) -> Iterator[_Part]:
     """Yields the inputs of a relation, each with the part that it needs of them for its own part."""
     node, above = part.relation, part.conditions
-    read = part.positions | _read(scalars_of(node))
+    own = columns_of_all(scalars_of(node))
+    read = part.positions | own
     match node:
         case p.Filter(input=input, condition=condition):
             yield _Part(input, (*above, *conjuncts(condition)), read)
         case p.Project(input=input, expressions=expressions):
-            positions = _read(expressions[position] for position in part.positions)
+            positions = columns_of_all(expressions[position] for position in part.positions)
             yield _Part(input, tuple(substituted(condition, expressions) for condition in above), positions)
         case p.Sort(input=input):
             yield _Part(input, above, read)
         case p.Limit(input=input):
             yield _Part(input, (), read)
         case p.Reduce(input=input):
-            yield _Part(input, (), _read(scalars_of(node)))
+            yield _Part(input, (), own)
         case p.Window(input=input):
             yield _Part(input, (), frozenset(i for i in read if i < len(input.columns)))
         case p.Join(left=left, right=right, kind=kind, condition=condition):
@@ -173,11 +174,6 @@ def _below(part: _Part) -> Iterator[_Part]:
         case _:
             for input in inputs(node):
                 yield _Part(input, (), frozenset(range(len(input.columns))))
-
-
-def _read(scalars: Iterable[p.Scalar]) -> frozenset[int]:
-    """Returns the positions of the columns that scalars read."""
-    return frozenset[int]().union(*map(columns_of, scalars))
 
 
 def _condition(scan: p.Scan, conjunct: p.Scalar) -> _Condition | None:
