@@ -150,12 +150,8 @@ def _equality(condition: e.Expression | None) -> tuple[str, tuple[e.Expression, 
     return None
 
 
-def _has_no_columns(part: Any) -> bool:
-    if isinstance(part, tuple):
-        return all(map(_has_no_columns, part))
-    if isinstance(part, e.ColumnReference):
-        return False
-    return not is_dataclass(part) or all(_has_no_columns(getattr(part, field.name)) for field in fields(part))
+def _has_no_columns(part: e.Expression | tuple[e.Expression, ...]) -> bool:
+    return not any(isinstance(below, e.ColumnReference) for below in e.walk(part))
 
 
 def with_times(node: Any) -> Any:

@@ -5,9 +5,10 @@ Names are those of the catalog (`names.catalog_name`). A `position` is an offset
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
 from decimal import Decimal
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,18 @@ Expression: TypeAlias = (
     | Constructor
     | Lambda
 )
+
+
+def walk(part: Any) -> Iterator[Any]:
+    """Yields an expression, or each of a tuple of them, and all values below it, in pre-order."""
+    if isinstance(part, tuple):
+        for item in part:
+            yield from walk(item)
+        return
+    yield part
+    if is_dataclass(part):
+        for attribute in fields(part):
+            yield from walk(getattr(part, attribute.name))
 
 
 # ---- queries ---------------------------------------------------------------------------------------------------------------------

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
-from typing import Any
-
 from tailgate.lake.errors import DuplicateColumn, GroupingError
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import functions
@@ -35,13 +32,8 @@ def check_grouping(query: e.SelectQuery, items: Items, keys: tuple[e.Expression,
         )
 
 
-def _has_aggregate(part: Any) -> bool:
-    """Returns whether an expression contains an aggregate."""
-    if isinstance(part, e.FunctionCall) and part.name in functions.AGGREGATE_NAMES:
-        return True
-    if isinstance(part, tuple):
-        return any(map(_has_aggregate, part))
-    return is_dataclass(part) and any(_has_aggregate(getattr(part, field.name)) for field in fields(part))
+def _has_aggregate(expression: e.Expression | None) -> bool:
+    return any(isinstance(part, e.FunctionCall) and part.name in functions.AGGREGATE_NAMES for part in e.walk(expression))
 
 
 def is_aggregate(expression: e.Expression, keys: tuple[e.Expression, ...]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from tailgate.sql.ksqldb import expressions as e
@@ -25,12 +25,8 @@ class Grouping:
 
 def outside(keys: Mapping[e.Expression, Typed], parameters: Sequence[str]) -> Mapping[e.Expression, Typed]:
     """Returns the keys without those that contain a name of the parameters of a lambda, in whose body the name is the parameter."""
-    return {key: typed for key, typed in keys.items() if not _has_name(key, parameters)}
+    return {key: typed for key, typed in keys.items() if not any(_is_name(part, parameters) for part in e.walk(key))}
 
 
-def _has_name(part: Any, names: Sequence[str]) -> bool:
-    if isinstance(part, e.ColumnReference):
-        return part.source is None and part.column in names
-    if isinstance(part, tuple):
-        return any(_has_name(item, names) for item in part)
-    return is_dataclass(part) and any(_has_name(getattr(part, field.name), names) for field in fields(part))
+def _is_name(part: Any, names: Sequence[str]) -> bool:
+    return isinstance(part, e.ColumnReference) and part.source is None and part.column in names
