@@ -30,6 +30,7 @@ from tailgate.engine.runtime.ticks.tick_result import KEY, RELATION, VALUE, Fail
 from tailgate.lake import clients
 from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, Sink, Source, ksqldb_of
 from tailgate.lake.errors import TailgateError
+from tailgate.lake.folder import Lake
 from tailgate.lake.readers import holds
 
 log = logging.getLogger("tailgate.engine")
@@ -111,7 +112,7 @@ class ProcessingLog(threading.Thread):
         """Writes a message for each new error of a sink."""
         engine = self._engine
         try:
-            errors = dict(production_errors(engine.catalog, lambda sink: holds.read(engine.lake, holds.sink(sink)) or {}))
+            errors = dict(production_errors(engine.catalog, engine.lake))
             new = {query: error for query, error in errors.items() if self._errors.get(query) != error}
             self._errors = errors
             self._write(of_production(query, error, engine.newest.time) for query, error in new.items())
@@ -168,10 +169,9 @@ def _by_query(logged: Logged) -> Iterator[tuple[MaterializedView, Failure, int]]
             failures[place] = failure
     for (id, port, message), count in rows.items():
         view = logged.catalog.expect(MaterializedView, id)
-        below = logged.catalog.below(view)
         if port == RELATION:
             count -= sum(rows[other, port, message] for other in view.depends)
-        if count > 0 and not any(_is_log(logged.catalog[other]) for other in below):
+        if count > 0 and not _reads_log(view, logged.catalog):
             yield view, failures[id, port, message], count
 
 
@@ -196,9 +196,10 @@ def _source(failure: Failure, catalog: Catalog, graph: Graph) -> Source | None:
     return catalog.expect(Source, item.depends[0]) if isinstance(item, DeadLetters) else None
 
 
-def _is_log(item: Item) -> bool:
-    properties = ksqldb_of(item)
-    return isinstance(item, Source) and properties is not None and properties.topic == TOPIC
+def _reads_log(view: Item, catalog: Catalog) -> bool:
+    """Returns whether a view, or one below it, reads the topic of the log."""
+    below = (catalog[id] for id in catalog.below(view))
+    return any(isinstance(item, Source) and item.ksqldb is not None and item.ksqldb.topic == TOPIC for item in below)
 
 
 def _message(view: MaterializedView, failure: Failure, logged: Logged) -> dict[str, Any]:
@@ -215,14 +216,14 @@ def _message(view: MaterializedView, failure: Failure, logged: Logged) -> dict[s
     return _of_kind(kind, error, logger, logged.time)
 
 
-def production_errors(catalog: Catalog, status: Callable[[int], Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yields the queries whose sinks fail, with the errors. `status`: returns the record of a sink (`sinks.status`)."""
+def production_errors(catalog: Catalog, lake: Lake) -> Iterator[tuple[str, str]]:
+    """Yields the queries whose sinks fail, with the errors that the sinks have recorded (`sinks.status`)."""
     for sink in catalog.each(Sink):
         view = next((catalog[id] for id in sink.depends if sink.of_view and isinstance(catalog[id], MaterializedView)), None)
-        ksqldb = None if view is None else ksqldb_of(view)
-        if view is None or ksqldb is None or not ksqldb.query or any(_is_log(catalog[id]) for id in catalog.below(view)):
+        ksqldb = ksqldb_of(view)
+        if view is None or ksqldb is None or not ksqldb.query or _reads_log(view, catalog):
             continue
-        if error := status(sink.id).get("error"):
+        if error := (holds.read(lake, holds.sink(sink.id)) or {}).get("error"):
             yield ksqldb.query, error
 
 
