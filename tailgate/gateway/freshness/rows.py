@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
 from typing import Any
 
 import pyarrow as pa
 
-from tailgate.gateway.freshness.lags import Lags
+from tailgate.gateway.freshness.lags import History, Lags, Phases
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.operations.sketch import Sketch
 from tailgate.operations.watch.history import relations
 
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-WINDOWS = ("minute", "hour", "day")
-PHASES = ("kafka", "wait", "tick", "commit", "mirror")
+WINDOWS = tuple(field.name for field in fields(History))
+PHASES = tuple(field.name for field in fields(Phases))
 Reads = Callable[..., bool]  # whether a query reads one of some columns
 
 
