@@ -56,7 +56,7 @@ class Rows:
         result, self._first = self._first, None
         if result is None:
             pgconn = self._connection.pgconn
-            result = await self._connection.wait(fetch(pgconn)) if pgconn.is_busy() else pgconn.get_result()  # waiting costs 10 µs
+            result = await self._connection.wait(fetch(pgconn)) if self.waiting else pgconn.get_result()  # waiting costs 10 µs
         if result is None:
             return None
         _check(result)
