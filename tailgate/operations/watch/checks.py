@@ -76,8 +76,8 @@ def checked(at: Observation, memory: Memory) -> Iterator[Checked]:
 def differ(before: Observation, after: Observation) -> bool:
     """Returns whether the checks that do not need the lake find conditions in the second observation that the first one lacks, or fewer."""
     memory = Memory()
-    letters = [_letters(at, memory) for at in (before, after)]
-    return _keys(before) != _keys(after) or bool(letters[1])
+    _letters(before, memory)
+    return _keys(before) != _keys(after) or bool(_letters(after, memory))
 
 
 def _keys(at: Observation) -> list[list[str] | None]:
