@@ -27,7 +27,7 @@ export function cell(value, column) {
   return element("td", { class: NUMBERS.has(column.type) ? "number" : null }, value);
 }
 
-const PIECE = 50; // elements that are drawn at once
+export const PIECE = 50; // elements that are drawn at once
 
 // Appends what `draw` returns for each item to a node: for the first `count` at once, for the others in pieces while the page shows the node.
 export function append(node, items, draw, count = PIECE) {
@@ -51,13 +51,17 @@ function line(row, columns, cells) {
   return columns.map((column, index) => (cells[column.name] ? element("td", { class: NUMBERS.has(column.type) ? "number" : null }, cells[column.name](row[index], record)) : cell(row[index], column)));
 }
 
+// Returns the address of the page of a relation.
+export function address(page, { schema, name }) {
+  return `#/${page}/${encodeURIComponent(schema)}/${encodeURIComponent(name)}`;
+}
+
 // Returns a choice of relations, whose pages are below `page`, and a function that adds relations to it. `first`: the text of the page itself.
 export function choice(page, label, first) {
   const select = element("select", { id: "relation", change: (event) => { location.hash = event.target.value; } }, element("option", { value: `#/${page}` }, first));
   const text = (row) => (row.schema === "public" ? row.name : `${row.schema}.${row.name}`);
-  const address = (row) => `#/${page}/${encodeURIComponent(row.schema)}/${encodeURIComponent(row.name)}`;
   const add = (rows, schema, name) =>
-    select.append(...rows.map((row) => element("option", { value: address(row), selected: row.schema === schema && row.name === name }, text(row))));
+    select.append(...rows.map((row) => element("option", { value: address(page, row), selected: row.schema === schema && row.name === name }, text(row))));
   return [element("div", { class: "row" }, element("label", { for: "relation" }, label), select), add];
 }
 

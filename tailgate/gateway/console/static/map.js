@@ -1,10 +1,9 @@
 // The page Map: sources, views and sinks as a graph, with the definition and the costs of one of them.
 
-import { append, drawn, element, failure, milliseconds, table } from "/dom.js";
+import { PIECE, address, append, drawn, element, failure, milliseconds, table } from "/dom.js";
 import { qualified, records, run } from "/sql.js";
 import { stateClass } from "/now.js";
 
-const PIECE = 50; // nodes that are drawn before the picture is shown
 const WIDTH = 190, HEIGHT = 52, GAP = 26, BETWEEN = 90;
 const KINDS = ["source", "table", "view", "materialized view", "sink", "endpoint", "subscription"];
 // the engine is asked for each statement that reads its status, so one statement has all nodes
@@ -107,8 +106,7 @@ async function details(node, signal) {
   const name = qualified(node.schema, node.name);
   const parts = [element("h3", {}, `${node.kind} ${node.schema}.${node.name}`)];
   if (["source", "table", "view", "materialized view"].includes(node.kind)) {
-    const href = `#/relation/${encodeURIComponent(node.schema)}/${encodeURIComponent(node.name)}`;
-    parts.push(element("p", {}, element("a", { href }, "Rows and history")));
+    parts.push(element("p", {}, element("a", { href: address("relation", node) }, "Rows and history")));
   }
   parts.push(...(await shown(`SHOW CREATE ${node.kind.toUpperCase()} ${name}`, (result) => element("pre", {}, result.rows[0][1]), signal)));
   if (node.kind === "materialized view") {

@@ -1,6 +1,6 @@
 // The page Now: alerts, freshness lag against objectives, sources, sinks.
 
-import { element, milliseconds, table } from "/dom.js";
+import { address, element, milliseconds, table } from "/dom.js";
 import { run } from "/sql.js";
 
 const ALERTS = `SELECT alert, key, severity, summary, hint, since FROM tailgate.alerts WHERE state = 'firing' ORDER BY since DESC LIMIT 50`;
@@ -23,7 +23,7 @@ const COLUMNS = {
 
 export const stateClass = (state) => (["running", "met", "paused"].includes(state) ? "good" : state === "filling" ? "warn" : "bad");
 const state = (text) => element("span", { class: text === null ? "quiet" : stateClass(text) }, text ?? "–");
-const link = (name, row) => element("a", { href: `#/relation/${encodeURIComponent(row.schema)}/${encodeURIComponent(row.name)}` }, name);
+const link = (name, row) => element("a", { href: address("relation", row) }, name);
 
 export async function now(body, words, signal) {
   const refresh = async () => {
