@@ -11,12 +11,14 @@ from collections import Counter
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
 
 from tailgate.gateway.answers import lookups
-from tailgate.gateway.answers.index import Index
+from tailgate.gateway.answers.index import Index, NetChanges
+from tailgate.gateway.serving.lookup_plans import AccessPath
 from tailgate.lake.catalog import Item
-from tailgate.lake.types import DATE, FLOAT8, INT4, INT8, TEXT, Type
+from tailgate.lake.types import DATE, FLOAT8, INT4, INT8, TEXT, WEIGHT, Field, Type
 from tailgate.sql.statements import CreateIndex, parse
 from tailgate.sql.tables.indexes import create_index
 from tests.wire.live import Live
@@ -137,3 +139,12 @@ def test_portals_take_rows_in_pieces(live: Live) -> None:
         with connection.cursor("c") as cursor:
             cursor.execute("SELECT b FROM w WHERE a = 1")
             assert sorted(cursor.fetchmany(4) + cursor.fetchall()) == [(b,) for b in range(10)]
+
+
+@pytest.mark.parametrize(("rows", "turns"), [(1_100, 0), (5_000, 3)])
+def test_an_index_applies_the_changes_of_a_usual_tick_at_once(rows: int, turns: int) -> None:
+    """Look-ups wait for the index: other tasks have a turn only within larger ticks."""
+    index = Index((Field("id", INT8),), AccessPath(16384, (0,), (0,), 1))
+    changes = pa.table({"id": pa.array(range(rows), pa.int64()), WEIGHT: pa.array([1] * rows)})
+    assert len(list(index.apply(1, NetChanges(changes)))) == turns
+    assert (index.time, index.find((7,), 1)) == (1, ((7,),))
