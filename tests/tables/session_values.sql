@@ -47,3 +47,7 @@ INSERT INTO own VALUES (51, current_user);
 INSERT INTO own VALUES (52, 'somebody');
 UPDATE own SET owner = 'somebody' WHERE id = 51;
 SELECT id FROM own ORDER BY id;
+SELECT row_number() OVER (ORDER BY current_user) AS r, id FROM t WHERE id = 2;
+SELECT array_agg(id ORDER BY current_user, id) AS a FROM t WHERE id = 2;
+PREPARE constant_order (int, text) AS SELECT rank() OVER (ORDER BY $1) AS r, id FROM t WHERE id = 2 ORDER BY $2;
+EXECUTE constant_order (1, 'x');

@@ -200,7 +200,7 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
         volatile=changing,
         failed_at=readable_at(items),
         constants=tuple(constants),
-        used=numbers(bound.plan),
+        used=used_numbers(bound.plan, sql),
         equalities=None if numbered.all_calls else equalities_of(bound.plan),
         changes=None if changing else changes_of(bound.plan),
         size=len(query.text) * PLAN_FACTOR + len(sql) + sum(len(c) for c in constants if isinstance(c, str | bytes)),
@@ -271,6 +271,11 @@ def check_joins(relation: plan.Relation) -> None:
 def numbers(relation: plan.Relation) -> frozenset[int]:
     """Returns the numbers of the parameters in a plan."""
     return frozenset(n.number for n in nodes(relation) if isinstance(n, plan.Parameter))
+
+
+def used_numbers(relation: plan.Relation, sql: str) -> frozenset[int]:
+    """Returns the numbers of the parameters in the SQL of a plan: constants in ORDER BY are not rendered."""
+    return frozenset(number for number in numbers(relation) if f"${number}" in sql)
 
 
 def scans(relation: plan.Relation) -> Iterator[plan.Scan]:

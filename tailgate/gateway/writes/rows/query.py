@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from tailgate.gateway.serving.prepared import PLAN_FACTOR, check_joins, numbers, scans
+from tailgate.gateway.serving.prepared import PLAN_FACTOR, check_joins, numbers, scans, used_numbers
 from tailgate.gateway.writes.rows.constants import Constants, constants
 from tailgate.lake.errors import StatementTooComplex
 from tailgate.lake.types import Field
@@ -85,4 +85,6 @@ def query_of(relation: plan.Relation, *, compact: bool) -> Query:
         except StatementTooComplex:  # VALUES lists seldom need their SQL
             if written is None:
                 raise
-    return Query(sql, tuple(long_literals), used, relation.columns, tuple(scan.relation for scan in scans(relation)), written)
+    return Query(
+        sql, tuple(long_literals), used_numbers(relation, sql), relation.columns, tuple(scan.relation for scan in scans(relation)), written
+    )
