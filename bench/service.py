@@ -69,6 +69,14 @@ def steady(request: bytes, port: int, connections: int, rate: float, count: int,
     clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(connections)]
     for client in clients:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for client in clients:  # the server has accepted each before the first request that counts
+        client.sendall(request % random.randrange(users))
+        answer = b""
+        while (length := _length(answer)) is None or len(answer) < length:
+            more = client.recv(1 << 16)
+            if not more:
+                raise ConnectionError(answer)
+            answer += more
     by_number = {client.fileno(): client for client in clients}
     idle, due_at, received = deque(clients), dict.fromkeys(clients, 0.0), dict.fromkeys(clients, b"")
     latencies: list[float] = []
