@@ -49,6 +49,8 @@ SETTINGS: dict[str, str] = {
     f"{STREAMING}.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # otherwise every put is also a get
     f"{STREAMING}.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    # writes in batches have none (BatchedWrites.java)
+    f"{STREAMING}.stateStore.rowChecksum.enabled": "false",
     f"{STREAMING}.stateStore.rocksdb.boundedMemoryUsage": "true",
     f"{STREAMING}.kafka.useDeprecatedOffsetFetching": "false",
     # compressed streams and archives have their own; saves two more files per file

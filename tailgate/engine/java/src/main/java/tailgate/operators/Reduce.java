@@ -37,8 +37,8 @@ import tailgate.state.State;
  * a group plus `retention`, the group's row is retracted, and its state is released. All rows of a group have the same `end`.
  *
  * <p>State: group → number of rows, {@link Accumulator}s; (group, value) → weight, in order, for
- * aggregates that need the values; with `retention` the stream time and (time of release, group). Cost: one get and one put
- * for each changed group.
+ * aggregates that need the values; with `retention` the stream time and (time of release, group). Cost: one look-up and one
+ * write for each changed group.
  */
 final class Reduce extends Operator {
   private static final long serialVersionUID = 1;

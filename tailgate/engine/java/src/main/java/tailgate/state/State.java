@@ -23,7 +23,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * encoders. The rows of a key are therefore in the order of their bytes, so the best value of a
  * group is one seek. All entries of an operator are adjacent, so its state is removed by one scan.
  * Each look-up also saves two projections and copies. Spark still manages versions, changelog,
- * snapshots and their ids.
+ * snapshots and their ids. Entries without a row, the values of keys, are also in a {@link ValueCache},
+ * and are written in {@link BatchedWrites}.
  *
  * <pre>   operator (4) | port (1) | length of key (4) | key | row  →  value</pre>
  */
@@ -35,6 +36,8 @@ public final class State {
   private static final String FAMILY = StateStore.DEFAULT_COL_FAMILY_NAME();
   private final StateStore store;
   private final RocksDB db;
+  private final ValueCache cache;
+  private final BatchedWrites writes;  // of entries in the cache
   private final Map<Integer, Size> sizes = new HashMap<>();
   private int sized = -1;  // the operator that `size` belongs to
   private Size size;
@@ -42,37 +45,63 @@ public final class State {
   public State(StateStore store) {
     this.store = store;
     this.db = ((RocksDBStateStoreProvider.RocksDBStateStore) store).dbInstance();
+    this.cache = ValueCache.take(db);
+    this.writes = new BatchedWrites(db);
   }
 
   /** Returns the value, or null. */
-  public byte[] get(int operator, int port, byte[] key, byte[] row) { return db.get(place(operator, port, key, row), FAMILY); }
+  public byte[] get(int operator, int port, byte[] key, byte[] row) { return read(place(operator, port, key, row), row.length == 0); }
 
   /** Writes an entry. `fresh`: the entry does not exist yet. */
   public void put(int operator, int port, byte[] key, byte[] row, byte[] value, boolean fresh) {
     byte[] place = place(operator, port, key, row);
-    db.put(place, value, FAMILY, false, false, false);
+    write(place, value, row.length == 0);
     size(operator).put(place.length + value.length, fresh);
   }
 
   /** Removes an existing entry. */
   public void remove(int operator, int port, byte[] key, byte[] row) {
-    db.remove(place(operator, port, key, row), FAMILY, false, false, false);
+    delete(place(operator, port, key, row), row.length == 0);
     size(operator).removed();
   }
 
   /** Adds to the weight of a row and returns the new weight. An entry of weight zero is removed. */
   public long weigh(int operator, int port, byte[] key, byte[] row, long weight) {
-    byte[] place = place(operator, port, key, row), old = db.get(place, FAMILY);
+    boolean isCached = row.length == 0;
+    byte[] place = place(operator, port, key, row), old = read(place, isCached);
     long now = (old == null ? 0 : weight(old)) + weight;
     if (now == 0) {
-      db.remove(place, FAMILY, false, false, false);
+      delete(place, isCached);
       if (old != null) size(operator).removed();
     } else {
       byte[] value = weight(now);
-      db.put(place, value, FAMILY, false, false, false);
+      write(place, value, isCached);
       size(operator).put(place.length + value.length, old == null);
     }
     return now;
+  }
+
+  private byte[] read(byte[] place, boolean isCached) {
+    if (!isCached) return db.get(place, FAMILY);
+    int at = cache.find(place);
+    if (at >= 0) return cache.value(at);
+    writes.flush();
+    byte[] value = db.get(place, FAMILY);
+    if (value != null) cache.put(place, value);
+    return value;
+  }
+
+  private void write(byte[] place, byte[] value, boolean isCached) {
+    if (isCached) {
+      writes.put(place, value);
+      cache.put(place, value);
+    } else db.put(place, value, FAMILY, false, false, false);
+  }
+
+  private void delete(byte[] place, boolean isCached) {
+    if (isCached) writes.flush();
+    db.remove(place, FAMILY, false, false, false);
+    if (isCached) cache.remove(place);
   }
 
   /** Scans the rows of a key, in the order of their bytes. */
@@ -111,7 +140,7 @@ public final class State {
     try (Entries entries = new Entries(ByteBuffer.allocate(4).putInt(operator).array())) {
       for (int n = 0; entries.next(); n++) {
         if (n == limit) return true;
-        db.remove(entries.pair.key(), FAMILY, false, false, false);
+        delete(entries.pair.key(), true);
       }
     }
     return false;
@@ -134,7 +163,7 @@ public final class State {
    */
   public long[] sized(int operator) {
     Size size = size(operator);
-    if (size.changed) db.put(place(operator, SIZE, NONE, NONE), size.bytes(), FAMILY, false, false, false);
+    if (size.changed) write(place(operator, SIZE, NONE, NONE), size.bytes(), true);
     size.changed = false;
     long bytes = size.writes == 0 ? 0 : Math.round((double) size.entries * size.written / size.writes);
     return new long[] {size.entries, bytes, size.summed ? 1 : 0, size.sum, size.sum2};
@@ -213,10 +242,12 @@ public final class State {
 
   /** Commits the next version, in the tick at this time. Returns its id. */
   public String commit(long time) {
+    writes.flush();
     store.commit();
     Snapshots.committed(db, time);
     Option<String> id = store.getStateStoreCheckpointInfo().stateStoreCkptId();
     if (id.isEmpty()) throw new IllegalStateException("spark.sql.streaming.stateStore.checkpointFormatVersion has to be 2");
+    cache.give(id.get());
     return id.get();
   }
 
@@ -257,6 +288,7 @@ public final class State {
 
     private Entries(byte[] prefix) {
       this.prefix = prefix.length;
+      writes.flush();
       this.scan = db.prefixScan(prefix, FAMILY);
       this.walk = CollectionConverters.asJava(scan);
     }

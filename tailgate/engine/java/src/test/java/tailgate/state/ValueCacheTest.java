@@ -1,0 +1,166 @@
+package tailgate.state;
+
+import static org.junit.jupiter.api.Assertions.*;
+
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.util.*;
+import org.apache.spark.sql.execution.streaming.state.*;
+import org.apache.spark.sql.types.StructType;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import scala.Option;
+import tailgate.circuit.Lab;
+
+/** The cache of values and their writes in batches. */
+class ValueCacheTest {
+  private static final int OPERATOR = 7;
+
+  private static byte[] key(int n) { return ByteBuffer.allocate(4 + n % 5).putInt(n).array(); }
+
+  /** Every value that the cache knows is that of a map, and without the limit it knows all. */
+  @ParameterizedTest
+  @ValueSource(longs = {1 << 13, 1 << 15, 1 << 24})
+  void knowsTheNewestValues(long limit) {
+    Random random = new Random(limit);
+    ValueCache cache = new ValueCache(() -> limit);
+    Map<Integer, byte[]> values = new HashMap<>();
+    int hits = 0, unknown = 0;
+    for (int n = 0; n < 200_000; n++) {
+      int k = random.nextInt(2_000);
+      int at = cache.find(key(k));
+      if (at >= 0) {
+        assertArrayEquals(values.get(k), cache.value(at));
+        hits++;
+      } else if (values.containsKey(k)) unknown++;
+      if (random.nextInt(4) == 0) {
+        cache.remove(key(k));
+        values.remove(k);
+      } else {
+        byte[] value = new byte[random.nextInt(random.nextInt(100) == 0 ? 10_000 : 40)];
+        random.nextBytes(value);
+        cache.put(key(k), value);
+        values.put(k, value);
+      }
+      assertTrue(cache.bytes() <= limit);
+    }
+    assertTrue(hits > 100);
+    assertEquals(limit < 1 << 24, unknown > 0);
+  }
+
+  @Test
+  void aTickHasTheValuesOfItsVersion() throws Exception {
+    RocksDBStateStoreProvider provider = provider();
+    try {
+      String first = written(provider, 0, null, "one");
+      State next = opened(provider, 1, first);
+      assertEquals("one", value(next));
+      put(next, "lost");
+      next.abort();
+      State again = opened(provider, 1, first);
+      assertEquals("one", value(again), "a repeated tick has no value of the one that failed");
+      put(again, "two");
+      String second = again.commit(2);
+      State repeated = opened(provider, 1, first);
+      assertEquals("one", value(repeated), "a tick whose version did not enter the log is repeated");
+      repeated.abort();
+      State last = opened(provider, 2, second);
+      assertEquals("two", value(last));
+      last.remove(OPERATOR, 0, key(1), State.NONE);
+      String third = last.commit(3);
+      State removed = opened(provider, 3, third);
+      assertNull(removed.get(OPERATOR, 0, key(1), State.NONE));
+      put(removed, "three");
+      assertEquals("three", value(removed));
+      assertFalse(removed.forget(OPERATOR, 10));
+      assertNull(removed.get(OPERATOR, 0, key(1), State.NONE));
+      removed.abort();
+    } finally {
+      provider.close();
+    }
+  }
+
+  @Test
+  void aLookUpDoesNotReachTheStore() throws Exception {
+    RocksDBStateStoreProvider provider = provider();
+    try {
+      String first = written(provider, 0, null, "one");
+      StateStore store = provider.getStore(1, Option.apply(first), false, false);
+      RocksDB db = ((RocksDBStateStoreProvider.RocksDBStateStore) store).dbInstance();
+      byte[] place = ByteBuffer.allocate(9 + key(1).length).putInt(OPERATOR).put((byte) 0).putInt(key(1).length).put(key(1)).array();
+      assertArrayEquals(Lab.utf8("one"), db.get(place, StateStore.DEFAULT_COL_FAMILY_NAME()));
+      db.put(place, Lab.utf8("other"), StateStore.DEFAULT_COL_FAMILY_NAME(), false, false, false);
+      State state = new State(store);
+      assertEquals("one", value(state));
+      state.abort();
+    } finally {
+      provider.close();
+    }
+  }
+
+  /** The newest value of each key is in a scan of the same tick, and in the files that another process reads. */
+  @Test
+  void writesReachTheStoreAndItsChangelog() throws Exception {
+    String folder = Files.createTempDirectory("state").toString();
+    RocksDBStateStoreProvider provider = provider(folder);
+    State state = opened(provider, 0, null);
+    int keys = 1_500;
+    for (int n = 0; n < 2 * keys; n++)
+      state.put(OPERATOR, 0, key(n % keys), State.NONE, Lab.utf8("value " + n), n < keys);
+    state.remove(OPERATOR, 0, key(keys - 1), State.NONE);
+    assertEquals(keys - 1, scanned(state, keys));
+    state.put(OPERATOR, 0, key(keys - 1), State.NONE, Lab.utf8("value " + (2 * keys - 1)), true);
+    String id = state.commit(1);
+    provider.close();
+    provider = provider(folder);
+    try {
+      State read = opened(provider, 1, id);
+      assertEquals(keys, scanned(read, keys));
+      read.abort();
+    } finally {
+      provider.close();
+    }
+  }
+
+  private static int scanned(State state, int keys) {
+    int count = 0;
+    try (State.Entries entries = state.entries(OPERATOR, 0)) {
+      for (; entries.next(); count++) {
+        int n = ByteBuffer.wrap(State.key(entries.row())).getInt();
+        assertEquals("value " + (keys + n), new String(entries.value()));
+      }
+    }
+    return count;
+  }
+
+  private static String written(RocksDBStateStoreProvider provider, long version, String id, String value) {
+    State state = opened(provider, version, id);
+    put(state, value);
+    return state.commit(1);
+  }
+
+  private static void put(State state, String value) {
+    state.put(OPERATOR, 0, key(1), State.NONE, Lab.utf8(value), state.get(OPERATOR, 0, key(1), State.NONE) == null);
+  }
+
+  private static String value(State state) { return new String(state.get(OPERATOR, 0, key(1), State.NONE)); }
+
+  private static State opened(RocksDBStateStoreProvider provider, long version, String id) {
+    return new State(provider.getStore(version, Option.apply(id), false, false));
+  }
+
+  private static RocksDBStateStoreProvider provider() throws Exception { return provider(Files.createTempDirectory("state").toString()); }
+
+  private static RocksDBStateStoreProvider provider(String folder) throws Exception {
+    var session = (org.apache.spark.sql.classic.SparkSession) Lab.spark();
+    session.streams().stateStoreCoordinator();  // the stores tell it of their snapshots
+    var hadoop = session.sessionState().newHadoopConf();
+    hadoop.set("sql.streaming.runId", new UUID(0, 1).toString());
+    StructType bytes = new StructType().add("bytes", "binary", false);
+    StateStoreId id = new StateStoreId(folder, 0, 0, StateStoreId.DEFAULT_STORE_NAME());
+    StateStoreConf conf = new StateStoreConf(session.sessionState().conf(), scala.collection.immutable.Map$.MODULE$.empty());
+    return (RocksDBStateStoreProvider) StateStoreProvider$.MODULE$.createAndInit(new StateStoreProviderId(id, new UUID(0, 1)), bytes, bytes,
+        new NoPrefixKeyStateEncoderSpec(bytes), false, conf, hadoop, false, Option.empty());
+  }
+}
