@@ -10,7 +10,7 @@ from datetime import timedelta, timezone
 
 from tailgate.lake.errors import DatetimeFieldOverflow, InvalidDatetimeFormat, InvalidParameterValue
 from tailgate.sql.compute.ksqldb.time_patterns import parts_of
-from tailgate.sql.compute.ksqldb.times import EPOCH, formatted, local_time, matched
+from tailgate.sql.compute.ksqldb.times import EPOCH, formatted, local_time, matched, zone_of_fields
 from tailgate.sql.compute.registry import udf
 
 DATE, TIME, DAY = "date", "time", "day"
@@ -43,7 +43,8 @@ def ksqldb_parse_fields(text: str, pattern: str, kind: str) -> int:
         raise InvalidDatetimeFormat(f'text "{text}" has not the fields of a {kind} in the pattern "{pattern}"')
     try:
         local = local_time(values, counts)
-    except ValueError:
+        zone_of_fields(values)  # a zone that does not exist is an error
+    except (ValueError, InvalidParameterValue):
         raise InvalidDatetimeFormat(f'text "{text}" is not a valid date or time') from None
     return (local.replace(tzinfo=timezone.utc) - EPOCH) // timedelta(microseconds=1)
 

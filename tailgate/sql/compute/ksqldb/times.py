@@ -204,8 +204,7 @@ def ksqldb_parse_timestamp(text: str, pattern: str, zone_name: str) -> int:
     try:
         local = local_time(values, counts)
         minutes = None if offset is None else offset_minutes(offset)
-        own = ZONES.get(values["z"], values["z"]) if "z" in values else values.get("V")
-        zone_of_text = None if own is None else _zone_of_text(own)
+        zone_of_text = zone_of_fields(values)
     except (ValueError, InvalidParameterValue):
         raise InvalidDatetimeFormat(f'text "{text}" is not a valid date or time') from None
     micros = (local.replace(tzinfo=timezone.utc) - EPOCH) // timedelta(microseconds=1)
@@ -222,6 +221,12 @@ def matched(text: str, pattern: str) -> tuple[dict[str, str], dict[str, int]]:
         raise InvalidDatetimeFormat(f'text "{text}" could not be parsed with the pattern "{pattern}"')
     values = {field.letter: value for n, field in enumerate(fields) if (value := match[f"f{n}"]) is not None}
     return values, {field.letter: field.count for field in fields}
+
+
+def zone_of_fields(values: dict[str, str]) -> tzinfo | None:
+    """Returns the zone that fields name. Raises ValueError and 22023."""
+    name = ZONES.get(values["z"], values["z"]) if "z" in values else values.get("V")
+    return None if name is None else _zone_of_text(name)
 
 
 def _zone_of_text(name: str) -> tzinfo:
