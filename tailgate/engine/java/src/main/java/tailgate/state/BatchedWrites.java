@@ -15,12 +15,14 @@ import scala.Option;
  */
 final class BatchedWrites {
   private static final int WRITES_MAX = 1000;
+  private static final int BYTES_MAX = 1 << 20;  // a write that exceeds it is the last of its batch
   private static final WriteOptions OPTIONS = new WriteOptions().setDisableWAL(true);  // as Spark's
   private static final Method DB = method("db"), CHANGELOG = method("changelogWriter");
   private final org.rocksdb.RocksDB db;
   private final StateStoreChangelogWriter changelog;
   private final byte[][] keys = new byte[WRITES_MAX][], values = new byte[WRITES_MAX][];
   private int waiting;
+  private long bytes;  // of the writes that wait
 
   /** `store`: one that has opened the version that the writes change. */
   BatchedWrites(RocksDB store) {
@@ -36,7 +38,8 @@ final class BatchedWrites {
     changelog.put(key, value);
     keys[waiting] = key;
     values[waiting++] = value;
-    if (waiting == WRITES_MAX) flush();
+    bytes += key.length + value.length;
+    if (waiting == WRITES_MAX || bytes >= BYTES_MAX) flush();
   }
 
   /** Writes what waits. It must be called before other writes and reads of the same entries, scans, and the commit. */
@@ -49,6 +52,7 @@ final class BatchedWrites {
       throw sneaky(e);  // as Spark's store does: it is not a failure of the operator that writes
     }
     waiting = 0;
+    bytes = 0;
   }
 
   @SuppressWarnings("unchecked")
