@@ -51,3 +51,10 @@ SELECT row_number() OVER (ORDER BY current_user) AS r, id FROM t WHERE id = 2;
 SELECT array_agg(id ORDER BY current_user, id) AS a FROM t WHERE id = 2;
 PREPARE constant_order (int, text) AS SELECT rank() OVER (ORDER BY $1) AS r, id FROM t WHERE id = 2 ORDER BY $2;
 EXECUTE constant_order (1, 'x');
+PREPARE ten (int, int, int, int, int, int, int, int, int, int) AS SELECT rank() OVER (ORDER BY $1) AS r, '$1' AS t, id FROM t WHERE id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10);
+EXECUTE ten (1, 2, 0, 0, 0, 0, 0, 0, 0, 0);
+-- as arguments of calls of sequences and advisory locks
+SELECT setval('t_n_seq', pg_backend_pid()) = pg_backend_pid() AS same;
+SELECT pg_try_advisory_lock(pg_backend_pid()), pg_advisory_unlock(pg_backend_pid());
+INSERT INTO t (id, n) VALUES (60, setval('t_n_seq', pg_backend_pid()) - pg_backend_pid()) RETURNING id, n;
+UPDATE t SET n = setval('t_n_seq', pg_backend_pid() + 1) - pg_backend_pid() WHERE id = 60 RETURNING id, n;

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import random
+import socket
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timezone
 from decimal import Decimal
@@ -11,6 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tailgate.gateway.execute.blocks import commits
 from tests.tables.world import World
 
 Connection = psycopg.Connection[Any]
@@ -252,3 +256,30 @@ def test_definitions(both: Callable[[Callable[[Connection], Any]], Any]) -> None
     assert both(piped("CREATE TABLE x (a int)", "INSERT INTO u VALUES (1)", "CREATE UNIQUE INDEX ON u (id)"))[0] == "23505"
     assert both(ran("SELECT count(*) FROM u")) == ("SELECT 1", [(2,)])
     assert both(ran("SELECT * FROM x"))[0] == "42P01"
+
+
+def message(letter: bytes, body: bytes) -> bytes:
+    return letter + (len(body) + 4).to_bytes(4, "big") + body
+
+
+def test_a_commit_is_canceled(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client gets an error and ReadyForQuery."""
+
+    async def commit(session: object) -> None:
+        await asyncio.sleep(60)
+
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        connection.execute("CREATE TABLE t (id int)")
+        with monkeypatch.context() as patch:
+            patch.setattr(commits, "commit", commit)
+            connection.execute("SET statement_timeout = '200ms'")
+            with socket.socket(fileno=os.dup(connection.fileno())) as raw:
+                raw.settimeout(20)
+                parse = message(b"P", b"\0INSERT INTO t VALUES (1)\0\0\0")
+                raw.sendall((parse + message(b"B", bytes(8)) + message(b"E", bytes(5))) * 2 + message(b"S", b""))
+                answer = b""
+                while not answer.endswith(message(b"Z", b"I")):
+                    answer += raw.recv(10_000)
+            assert b"\0C57014\0" in answer
+        connection.execute("SET statement_timeout = 0")
+        assert connection.execute("SELECT count(*) FROM t").fetchall() == [(0,)]

@@ -128,7 +128,7 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
         session.settings.check_writable(f"SELECT {strongest_lock(statement.query.tree)}")
     plan = session.access.authorize(bound.prepared)
     if bound.prepared.calls and not bound.prepared.by_row:
-        values = (*values, *await _called(session, bound.prepared.calls, values))
+        values = await _with_values(session, bound.prepared.calls, values)
     at = session.settings.as_of
     logged = frozenset(filter(is_logged, bound.prepared.relations))
     rows = await system_relations.changes(session, bound.prepared.relations, bound.prepared, values)
@@ -154,13 +154,15 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
         return TableRows(columns, await _run(session, plan, bound.body, values, snapshot))
 
 
-async def _called(session: Session, calls: tuple[SessionCall, ...], values: Sequence[object]) -> list[object]:
-    """Returns the values of calls that are evaluated once, from left to right."""
-    arguments = arguments_of(calls, values)
-    return [
-        await advisory_locks.called(session, call.name, values) if call.name in ACTIONS else await sequences.called(session, call, values)
-        for call, values in zip(calls, arguments[0] if arguments else [()] * len(calls), strict=True)
-    ]
+async def _with_values(session: Session, calls: tuple[SessionCall, ...], values: Sequence[object]) -> Sequence[object]:
+    """Returns the values of parameters, and of calls that are evaluated once, from left to right: some are arguments of later ones."""
+    for call in calls:
+        given = arguments_of((call,), values)
+        arguments = given[0][0] if given else ()
+        lock = call.name in ACTIONS
+        value = await (advisory_locks.called(session, call.name, arguments) if lock else sequences.called(session, call, arguments))
+        values = (*values, value)
+    return values
 
 
 async def _run(

@@ -8,6 +8,7 @@ coroutine. The connection runs one coroutine at a time.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
@@ -81,8 +82,8 @@ async def _commit(session: Session) -> None:
     """Commits an implicit transaction, at Sync."""
     try:
         await commits.commit(session)
-    except Exception as error:  # noqa: BLE001  # sent to the client; logged if it is a bug
-        session.fail(error)
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  # sent to the client; logged if it is a bug
+        session.fail(session.execution.reported(error))
     session.ready()
 
 

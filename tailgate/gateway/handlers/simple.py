@@ -57,14 +57,9 @@ async def _query(session: Session, raw: bytes) -> None:
             await commits.commit(session)
         if logged is not None:
             logged.ended()
-    except (Exception, asyncio.CancelledError) as error:
-        if isinstance(error, asyncio.CancelledError):
-            reason = session.execution.interruption()
-            if reason is None:
-                raise
-            error = e.QueryCanceled(reason)
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  # sent to the client; logged if it is a bug
         # For a syntax error, `position` is 0: the parser reports the position in the whole text.
-        session.fail(error, position)
+        session.fail(session.execution.reported(error), position)
     session.ready()
 
 

@@ -28,7 +28,7 @@ from tailgate.gateway.writes.plans import ChangePlan, InsertPlan
 from tailgate.gateway.writes.rows.row_queries import CallEvaluator
 from tailgate.lake.catalog import Sequence as SequenceItem
 from tailgate.lake.catalog.roles import Role
-from tailgate.lake.errors import NoData, ProgramLimitExceeded, TailgateError, UndefinedTable
+from tailgate.lake.errors import FeatureNotSupported, NoData, ProgramLimitExceeded, TailgateError, UndefinedTable
 from tailgate.sql.authorization import Authorized, Followed, authorize, shared
 from tailgate.sql.plan.session_calls import SessionCall
 from tailgate.values.codec.style import DEFAULT
@@ -106,7 +106,9 @@ class EndpointWriter:
         return lambda calls, arguments, rows: asyncio.run_coroutine_threadsafe(self._numbers(calls, rows), loop).result()
 
     async def _numbers(self, calls: tuple[SessionCall, ...], rows: int) -> list[Sequence[object]]:
-        """Returns the values of calls of nextval for this number of rows, in the order of rows and calls."""
+        """Returns the values of calls of nextval for this number of rows, in the order of rows and calls. Raises 0A000 for others."""
+        if (other := next((call.name for call in calls if call.name != "nextval"), None)) is not None:  # of a default that is newer
+            raise FeatureNotSupported(f"{other} in an endpoint is not supported", hint="A request has no session.")
         ids, catalog = [call.sequence for call in calls], self._serving.progress.catalog
         numbers: dict[int, list[int]] = {}
         for id in dict.fromkeys(ids) if rows else ():

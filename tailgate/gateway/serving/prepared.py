@@ -8,6 +8,7 @@ needed later, so a large plan can stay pickled.
 from __future__ import annotations
 
 import pickle
+import re
 import threading
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,6 +42,7 @@ PLAN_FACTOR = 100  # approximate bytes of a plan per byte of its text
 NOW = "(SELECT greatest(CAST(now() AS TIMESTAMPTZ), CAST(epoch_ms(t) AS TIMESTAMPTZ)) FROM clock)"
 NODES = (f"{plan.__name__}.relations", f"{plan.__name__}.scalars")  # the modules of the nodes of plans
 UNSPECIFIED = (0, FACTS["unknown"].oid)
+_PARAMETERS = re.compile(r"'[^']*'|\$([0-9]+)")  # texts, and the numbers of parameters
 
 
 def declared(oids: Sequence[int], catalog: Catalog) -> tuple[Type, ...]:
@@ -275,7 +277,8 @@ def numbers(relation: plan.Relation) -> frozenset[int]:
 
 def used_numbers(relation: plan.Relation, sql: str) -> frozenset[int]:
     """Returns the numbers of the parameters in the SQL of a plan: constants in ORDER BY are not rendered."""
-    return frozenset(number for number in numbers(relation) if f"${number}" in sql)
+    planned = numbers(relation)
+    return planned & {int(number) for number in _PARAMETERS.findall(sql) if number} if planned else planned
 
 
 def scans(relation: plan.Relation) -> Iterator[plan.Scan]:

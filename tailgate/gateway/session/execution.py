@@ -32,13 +32,8 @@ class Execution:
             timer = asyncio.get_running_loop().call_later(limit_ms / 1000, self.interrupt, reason)
         try:
             await work
-        except asyncio.CancelledError:
-            interruption = self.interruption()
-            if interruption is None:
-                raise
-            fail(QueryCanceled(interruption))
-        except Exception as error:  # noqa: BLE001  # sent to the client; logged if it is a bug
-            fail(error)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  # sent to the client; logged if it is a bug
+            fail(self.reported(error))
         finally:
             self._task = None
             if timer is not None:
@@ -57,6 +52,15 @@ class Execution:
         if reason is not None and uncancel is not None:
             uncancel()
         return reason
+
+    def reported(self, error: BaseException) -> BaseException:
+        """Returns the error for the client: 57014 for the cancellation of the statement. Raises that of the session."""
+        if not isinstance(error, asyncio.CancelledError):
+            return error
+        reason = self.interruption()
+        if reason is None:
+            raise error
+        return QueryCanceled(reason)
 
     def wait_idle(self, limit_ms: int, expire: Callable[[], None]) -> None:
         """Calls `expire` if the session stays idle for `limit_ms` milliseconds."""

@@ -359,6 +359,8 @@ def test_names_of_statements_follow_renames(web: Web, world: World) -> None:
     assert send(web, "PUT", "/carts/1", {"n": 2})[2] == {"id": 1, "n": 2, "m": 2}
     assert send(web, "PUT", "/carts/1", {"n": 3})[2] == {"id": 1, "n": 5, "m": 5}
     assert send(web, "PATCH", "/carts/1", {})[2] == {"n": 6}
+    world.sql("tailgate", "ALTER TABLE shop.baskets ALTER COLUMN note SET DEFAULT current_user")
+    assert failed(web, "PUT", "/carts/2", {"n": 1}) == (500, "0A000")  # a request has no session
     with pytest.raises(Exception, match="other objects depend on it"):
         world.sql("tailgate", "DROP TABLE shop.baskets")
     assert "shop.baskets AS carts" in world.sql("tailgate", "SHOW CREATE ENDPOINT put_cart")[0][1]

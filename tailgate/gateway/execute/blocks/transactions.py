@@ -28,6 +28,10 @@ def begin(session: Session, bound: Bound, statement: s.Begin, values: Sequence[o
 async def end(session: Session, bound: Bound, statement: s.Commit | s.Rollback, values: Sequence[object]) -> str:
     transaction = session.transaction
     is_commit = isinstance(statement, s.Commit)
+    if not transaction.in_block:
+        if statement.chain:
+            raise e.NoActiveSqlTransaction(f"{'COMMIT' if is_commit else 'ROLLBACK'} AND CHAIN can only be used in transaction blocks")
+        session.notice("there is no transaction in progress", "WARNING", "25P01")
     if is_commit and transaction.state in (State.BLOCK, State.IMPLICIT):
         try:
             await cursors.hold(session)
@@ -36,10 +40,6 @@ async def end(session: Session, bound: Bound, statement: s.Commit | s.Rollback, 
             transaction.move(Move.ROLLBACK)  # as in PostgreSQL, a COMMIT that fails ends the transaction
             session.end_block(undo=True)
             raise
-    if not transaction.in_block:
-        if statement.chain:
-            raise e.NoActiveSqlTransaction(f"{'COMMIT' if is_commit else 'ROLLBACK'} AND CHAIN can only be used in transaction blocks")
-        session.notice("there is no transaction in progress", "WARNING", "25P01")
     undone = not is_commit or transaction.state is State.FAILED
     was_pending = transaction.pending
     transaction.move(Move.COMMIT if is_commit else Move.ROLLBACK)

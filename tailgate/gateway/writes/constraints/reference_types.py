@@ -99,7 +99,7 @@ def _fitting(number: Decimal | None, type: Type) -> Decimal | None:
         return whole if -limit <= whole < limit else None
     precision, scale = type.decimal
     rounded = number.quantize(Decimal(1).scaleb(-scale), context=_WIDE)
-    return rounded if abs(rounded) < Decimal(10) ** (precision - scale) else None
+    return rounded if rounded.copy_abs() < Decimal(10) ** (precision - scale) else None
 
 
 def _stored(numbers: Sequence[Decimal | None], type: Type) -> pa.ChunkedArray:

@@ -48,9 +48,8 @@ class RowQueries:
         """Returns the rows of a plan, with columns named c0, c1, …"""
         if query.source is not None:
             return self.numbered(query, self.query(query.source))
-        calls = (*query.session_values, *query.calls)
-        values = self._with_values(calls)
-        if calls and (literal := query.literal(values)) is not None:
+        values = self._with_values(query.calls, self._with_values(query.session_values, self.values))
+        if len(values) > len(self.values) and (literal := query.literal(values)) is not None:
             return literal
         return self._queried(query, values)
 
@@ -63,18 +62,18 @@ class RowQueries:
 
     def numbered(self, query: Query, source: pa.Table) -> pa.Table:
         """Returns the rows of a plan that calls sequences for each row of its source."""
-        session_values = self._with_values(query.session_values)
+        session_values = self._with_values(query.session_values, self.values)
         arguments = arguments_of(query.calls, session_values, source)
         for number, values in enumerate(self._called(query.calls, arguments, source.num_rows)):
             source = source.append_column(f"number{number}", pa.array(values, pa.int64()))
         with self.incoming(source):
             return self._queried(query, session_values)
 
-    def _with_values(self, calls: tuple[SessionCall, ...]) -> Sequence[object]:
-        """Returns the values of the statement's parameters, and of calls that are evaluated once."""
+    def _with_values(self, calls: tuple[SessionCall, ...], values: Sequence[object]) -> Sequence[object]:
+        """Returns the values of parameters, and of calls that are evaluated once with these as arguments."""
         if not calls:
-            return self.values
-        return (*self.values, *(values[0] for values in self._called(calls, arguments_of(calls, self.values), 1)))
+            return values
+        return (*values, *(results[0] for results in self._called(calls, arguments_of(calls, values), 1)))
 
     def _called(self, calls: tuple[SessionCall, ...], arguments: Arguments, rows: int) -> list[Sequence[object]]:
         assert self.sequences is not None
