@@ -193,6 +193,7 @@ class Grammar(Definitions):
             (1, lambda: "DISCARD ALL"),
             (0.5, lambda: "SET transaction_read_only = off"),
             (0.5, lambda: "UNLISTEN *"),
+            (0.5, lambda: f"CREATE EXTENSION {self.of('', 'IF NOT EXISTS ')}plpgsql"),
             (0.5, lambda: f"SET CONSTRAINTS {self.of('ALL', self.own('t') + '_pkey')} {self.of('DEFERRED', 'IMMEDIATE')}"),
         )
 

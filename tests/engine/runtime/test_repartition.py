@@ -139,16 +139,16 @@ HOUR_MS = 3_600_000
 def create_windows(world: World) -> None:
     world.stream("clicks")
     windows = "WINDOW TUMBLING (SIZE 1 HOUR, RETENTION 1 DAYS)"
-    world.engine.execute(f"CREATE TABLE counts AS SELECT k, count(*) AS n FROM clicks {windows} GROUP BY k EMIT CHANGES")
+    world.engine.execute(f"CREATE TABLE hourly_counts AS SELECT k, count(*) AS n FROM clicks {windows} GROUP BY k EMIT CHANGES")
     for n, key in enumerate("abcdefgh"):
         world.send("clicks", key, n, HOUR_MS * (1 + n % 2))
-    until(lambda: len(rows(world.lake, "counts")) == 8)
+    until(lambda: len(rows(world.lake, "hourly_counts")) == 8)
 
 
 def check_windows(world: World) -> None:
     """Checks that all partitions have the stream time, by which windows leave."""
     world.send("clicks", "a", 9, 30 * HOUR_MS)  # the windows have ended more than a day ago
-    until(lambda: len(rows(world.lake, "counts")) == 1)
+    until(lambda: len(rows(world.lake, "hourly_counts")) == 1)
 
 
 def check_refused(world: World) -> None:
