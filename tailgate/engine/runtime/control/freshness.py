@@ -49,9 +49,10 @@ class Freshness:
         catalog = engine.catalog
         inputs = [item for item in catalog.items.values() if isinstance(item, Source | Table)]
         channels = {item.id: _channels(item) for item in inputs}
+        read = {item.id for item in inputs if isinstance(item, Source) and engine.inputs.reads(item)}  # before the fetched records
         fetched = self._fetched()  # before the ticks, so that a record is rather in both than in none
         waiting = engine.ages.waiting(fetched["inbox"])
-        states = {item.id: self._input(item, fetched["readers"], waiting) for item in inputs}
+        states = {item.id: self._input(item, item.id in read, fetched["readers"], waiting) for item in inputs}
         return {
             "version": version,
             "inputs": {id: (min((time for time, _ in unread), default=None), reason) for id, (unread, reason) in states.items()},
@@ -72,15 +73,15 @@ class Freshness:
         return {"inbox": 0, "readers": {}}
 
     def _input(
-        self, item: Source | Table, readers: Mapping[str, Mapping[str, Unread | None]], waiting: Mapping[str, Unread]
+        self, item: Source | Table, read: bool, readers: Mapping[str, Mapping[str, Unread | None]], waiting: Mapping[str, Unread]
     ) -> tuple[Unread, str | None]:
         if isinstance(item, Table):
             return _first(waiting, _channels(item)) or (), STARTING if self._engine.newest.inbox < self._inherited else None
         if item.paused or self._engine.health.of(item) is not None:
             return (), STALLED
         reader = reader_name(item)
-        if reader not in readers or not self._engine.inputs.reads(item):
-            return (), CONNECTING
+        if reader not in readers or not read or not self._engine.inputs.reads(item):
+            return (), CONNECTING  # also if a reader with or without the topic was added meanwhile
         unread = {f"{reader}/{topic}": records for topic, records in readers[reader].items()}
         if unread.get(item.channel, ()) is None:  # no fetch was answered
             return (), CONNECTING
