@@ -94,6 +94,6 @@ def test_tokens_cover_the_text(text: str) -> None:
 
 @given(st.text(alphabet="ab '\"$;-/*\\\n.", max_size=60))
 def test_splitting_pieces_again_changes_nothing(text: str) -> None:
-    for piece in split(text):
-        again = split(piece.text)
+    for piece in split(text, "postgresql"):  # by other rules, a text whose piece ksqlDB allows may not be allowed as a whole
+        again = split(piece.text, "postgresql")
         assert [p.text for p in again] == [piece.text] or len(again) == 0
