@@ -13,6 +13,8 @@ from tailgate.lake import keywords
 from tailgate.sql.lexer.tokens import Cursor, Token
 
 E = TypeVar("E", bound=exp.Expr)
+# collations that compare bytes, as all texts are compared
+COLLATIONS = frozenset(("C", "POSIX", "default", "ucs_basic"))
 
 
 def place(node: E, position: int) -> E:

@@ -24,7 +24,7 @@ from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.multidimensional import templates
-from tailgate.sql.grammar.names import position
+from tailgate.sql.grammar.names import COLLATIONS, position
 from tailgate.sql.numeric_types import is_maintained, may_be_general
 from tailgate.sql.plan import (
     Call,
@@ -111,7 +111,7 @@ def bind_collate(binder: ExpressionBinder, node: exp.Collate) -> Scalar:
     Raises 0A000 for any collation but the supported one, which compares bytes.
     """
     value = binder.typed(node.this)
-    if node.args["expression"].name not in ("C", "POSIX", "default", "ucs_basic"):
+    if node.args["expression"].name not in COLLATIONS:
         raise FeatureNotSupported(f'collation "{node.args["expression"].name}" is not supported', position=position(node))
     if value.type.facts.category != "S":
         raise DatatypeMismatch(f"collations are not supported by type {bare_type(value.type)}", position=position(node))

@@ -37,7 +37,7 @@ def collation(cursor: Parser) -> None:
     at, name = cursor.position, names.name(cursor).name
     while cursor.accept("."):
         name = names.name(cursor).name
-    if name not in ("C", "POSIX", "default", "ucs_basic"):
+    if name not in names.COLLATIONS:
         raise FeatureNotSupported(f'collation "{name}" is not supported', position=at)
 
 
