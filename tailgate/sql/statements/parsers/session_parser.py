@@ -6,7 +6,7 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements import session_statements as v
-from tailgate.sql.statements.parsers.clauses import relation_name
+from tailgate.sql.statements.parsers.clauses import if_not_exists, relation_name
 from tailgate.sql.statements.parsers.objects import setting_name
 
 
@@ -197,7 +197,7 @@ def unlisten(cursor: Parser) -> v.Unlisten:
 
 def create_extension(cursor: Parser) -> v.CreateExtension:
     """Parses [IF NOT EXISTS] name [WITH] [SCHEMA schema] [VERSION version] [CASCADE] after CREATE EXTENSION."""
-    if_not_exists = cursor.accept_word("if", "not", "exists")
+    absent = if_not_exists(cursor)
     extension = name(cursor).name
     cursor.accept_word("with")
     while (option := cursor.any_word("schema", "version", "cascade")) is not None:
@@ -205,7 +205,7 @@ def create_extension(cursor: Parser) -> v.CreateExtension:
             name(cursor)
         elif option == "version":
             cursor.advance()
-    return v.CreateExtension(extension, if_not_exists)
+    return v.CreateExtension(extension, absent)
 
 
 def deallocate(cursor: Parser) -> v.Deallocate:
