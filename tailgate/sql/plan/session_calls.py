@@ -21,7 +21,6 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import BOOL, INT8, Field, Type
 from tailgate.sql.functions.advisory_locks import ACTIONS
 from tailgate.sql.functions.entry import Function
-from tailgate.sql.functions.session_values import NAMES
 from tailgate.sql.plan.grouping import ONE_ROW
 from tailgate.sql.plan.relations import Project, Relation, Scan, Values
 from tailgate.sql.plan.rewriting import rebuild, walk
@@ -220,12 +219,12 @@ def _parameters(calls: list[SessionCall], first: int) -> Callable[[Scalar], Scal
 
 
 def _session_call(call: Call) -> SessionCall:
-    if call.function.name in ACTIONS or call.function.name in NAMES:
+    if call.function.arguments[:1] != ("regclass",):
         return SessionCall(call.function.name, 0, call.arguments)
-    sequence, arguments = call.arguments[:1], call.arguments[1:]
-    id = sequence[0].value if sequence and isinstance(sequence[0], Literal) else 0
+    sequence, *arguments = call.arguments
+    id = sequence.value if isinstance(sequence, Literal) else 0
     assert isinstance(id, int)
-    return SessionCall(call.function.name, id, arguments)
+    return SessionCall(call.function.name, id, tuple(arguments))
 
 
 def _replaced(calls: list[SessionCall], value: Callable[[int, Type], Scalar]) -> Callable[[Scalar], Scalar]:
