@@ -6,11 +6,11 @@ Source: ksqlDB 0.29, documentation, "Scalar functions", section "Date and time";
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import timedelta, timezone
+from datetime import timedelta
 
 from tailgate.lake.errors import DatetimeFieldOverflow, InvalidDatetimeFormat, InvalidParameterValue
 from tailgate.sql.compute.ksqldb.time_patterns import parts_of
-from tailgate.sql.compute.ksqldb.times import EPOCH, formatted, local_time, matched, zone_of_fields
+from tailgate.sql.compute.ksqldb.times import EPOCH, formatted, local_micros, matched, zone_of_fields
 from tailgate.sql.compute.registry import udf
 
 DATE, TIME, DAY = "date", "time", "day"
@@ -42,11 +42,11 @@ def ksqldb_parse_fields(text: str, pattern: str, kind: str) -> int:
     if any(letter in OTHERS[kind] for letter in values) or not (_has_time if kind == TIME else _has_date)(values):
         raise InvalidDatetimeFormat(f'text "{text}" has not the fields of a {kind} in the pattern "{pattern}"')
     try:
-        local = local_time(values, counts)
+        micros = local_micros(values, counts)
         zone_of_fields(values)  # a zone that does not exist is an error
     except (ValueError, InvalidParameterValue):
         raise InvalidDatetimeFormat(f'text "{text}" is not a valid date or time') from None
-    return (local.replace(tzinfo=timezone.utc) - EPOCH) // timedelta(microseconds=1)
+    return micros
 
 
 def _has_date(values: Collection[str]) -> bool:

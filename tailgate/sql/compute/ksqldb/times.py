@@ -202,12 +202,11 @@ def ksqldb_parse_timestamp(text: str, pattern: str, zone_name: str) -> int:
     values, counts = matched(text, pattern)
     offset = next((values[letter] for letter in OFFSETS if letter in values), None)
     try:
-        local = local_time(values, counts)
+        micros = local_micros(values, counts)
         minutes = None if offset is None else offset_minutes(offset)
         zone_of_text = zone_of_fields(values)
     except (ValueError, InvalidParameterValue):
         raise InvalidDatetimeFormat(f'text "{text}" is not a valid date or time') from None
-    micros = (local.replace(tzinfo=timezone.utc) - EPOCH) // timedelta(microseconds=1)
     if zone_of_text is None and minutes is not None:
         return micros - minutes * MINUTE
     return to_utc(micros, zone_of_text or zone_of(zone_name))
@@ -316,8 +315,12 @@ def _field_expression(field: Field) -> str:
     return f"[0-9]{{1,{digits_max}}}" if count == 1 and not field.adjacent else f"[0-9]{{{count}}}"
 
 
-def local_time(values: dict[str, str], counts: dict[str, int]) -> datetime:
-    """Returns the local timestamp of the values of fields. Raises ValueError."""
+def local_micros(values: dict[str, str], counts: dict[str, int]) -> int:
+    """Returns the local timestamp of the values of fields, as that of UTC. Raises ValueError."""
+    return (_local(values, counts).replace(tzinfo=timezone.utc) - EPOCH) // timedelta(microseconds=1)
+
+
+def _local(values: dict[str, str], counts: dict[str, int]) -> datetime:
     year_text = values.get("y") or values.get("u") or "1970"
     year = int(year_text) + (2000 if counts.get("y", counts.get("u")) == 2 else 0)
     numbers = {letter: int(text) for letter, text in values.items() if text.isdecimal()}
