@@ -96,9 +96,13 @@ class SystemCatalog:
         with self._connection_for(session, catalog, job) as connection:
             return _description(self._execute(connection, plan.limited, plan.used, [None] * len(plan.parameters)))
 
-    def value(self, name: str, arguments: Sequence[object], session: Session, catalog: Catalog, job: Job = NO_JOB) -> object:
-        """Returns the value of a function."""
-        with self._connection_for(session, catalog, job):
+    def value(self, name: str, arguments: Sequence[object], session: Session, catalog: Catalog) -> object:
+        """Returns the value of a function about the session. It needs facts about PostgreSQL alone, so those of any catalog suffice."""
+        with self._lock:
+            if self._catalog is None:
+                self._at(catalog)
+            facts = self._facts
+        with self.functions.asked(session, catalog, facts):
             return self.functions.all[SAME.get(name, name), len(arguments)][2](*arguments)
 
     @contextlib.contextmanager

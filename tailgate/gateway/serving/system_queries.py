@@ -60,7 +60,7 @@ class SystemQueries:
 
     async def value(self, name: str, arguments: Sequence[object], session: Session, catalog: Catalog) -> object:
         """Returns the value of a function about the session."""
-        return await self._calls.run(lambda job: self._catalog.value(name, arguments, session, catalog, job))
+        return await self._calls.run(lambda job: self._catalog.value(name, arguments, session, catalog))
 
     async def call(self, work: Callable[[], Result]) -> Result:
         """Calls `work` on a thread for queries of the system catalog, in the role's turn."""
