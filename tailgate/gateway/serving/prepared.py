@@ -261,7 +261,8 @@ def nodes(plan_or_part: object) -> Iterator[object]:
         elif type(value).__module__ in NODES and id(value) not in visited:
             visited.add(id(value))
             yield value
-            waiting += [getattr(value, name) for name in type(value).__dataclass_fields__]  # type: ignore[attr-defined]  # all nodes are dataclasses
+            names = type(value).__dataclass_fields__  # type: ignore[attr-defined]  # all nodes are dataclasses
+            waiting += [getattr(value, name) for name in names]
 
 
 def check_joins(relation: plan.Relation) -> None:
