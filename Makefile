@@ -219,7 +219,6 @@ $(ENGINE_JAR): $(MAVEN_JAR)
 
 $(CLASSES): $(ENGINE_JAR) $(JARS)/spark/.resolved
 	@echo "setup: keeping the classes that the engine loads, so that it starts faster (120 MB, half a minute)"
-	@rm -f $@
 	@$(BIN)/python -m tailgate.engine.runtime.classes
 
 $(KAFKA_CLASSES): $(JARS)/kafka/.resolved | .venv/.installed

@@ -22,6 +22,7 @@ from tailgate.embedded import kafka
 from tailgate.embedded.children import Child, ChildServer, await_free, remembered_port
 from tailgate.embedded.connect_options import ConnectOptions
 from tailgate.formats.converters import APICURIO_AVRO, SIDES, apicurio_avro, with_installed_converters
+from tailgate.lake.host import java
 
 JARS = kafka.JARS.with_name("connect")  # without the jars that Kafka has, too
 CONVERTER = kafka.JARS.with_name("avro-converter")
@@ -72,7 +73,7 @@ class Connect(ChildServer):
         logging = kafka.write_private(self.data / "log4j2.properties", kafka.logging_settings("org.apache.kafka.connect.runtime.Connect"))
         settings = self.data / "worker.properties"
         kafka.write_private(settings, "".join(f"{name}={_escaped(str(value))}\n" for name, value in self.settings().items()))
-        command = [kafka.java(), *JVM, f"-Dlog4j2.configurationFile={logging}", "-cp", f"{JARS}/*:{kafka.JARS}/*"]
+        command = [java.program(), *JVM, f"-Dlog4j2.configurationFile={logging}", "-cp", f"{JARS}/*:{kafka.JARS}/*"]
         command += ["org.apache.kafka.connect.cli.ConnectDistributed", str(settings)]
         log = self.data / "connect.log"
         self._child = Child("Kafka Connect", command, log=log, folder=self.data, environment=self._environment, announces=STARTED)

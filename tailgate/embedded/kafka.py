@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import secrets
-import shutil
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +30,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tailgate.embedded.children import Child, ChildFailed, ChildServer, await_free, free, free_port
+from tailgate.lake.host import java
 
 JARS = Path(__file__).parents[1] / "jars" / "kafka"  # from `make setup`, or part of an installed wheel
 CLASSES = JARS.parent / "kafka.jsa"  # written by embedded.kafka_classes
@@ -45,9 +44,6 @@ RETENTION_BYTES = 4 << 30  # of a partition
 
 # C1 and the serial collector start fastest and use the least CPU when idle; 384 MB are ample for 5,000 events a second.
 JVM = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
-
-# Without them, the JVM warns about an archive of classes that does not fit, and about classes that it does not archive.
-QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 
 SETTINGS: Mapping[str, object] = {
     "process.roles": "broker,controller",
@@ -268,21 +264,7 @@ class Kafka(ChildServer):
             raise FileNotFoundError(f"no Kafka in {JARS}: `make setup` brings it")
         class_path = ":".join(map(str, sorted(JARS.glob("*.jar"))))
         logging = f"-Dlog4j2.configurationFile={self.data / 'log4j2.properties'}"
-        return [java(), *self._jvm, *_archive_options(), logging, "-cp", class_path, *arguments]
-
-
-def _archive_options() -> list[str]:
-    """Returns the options that make a JVM use the archive of classes, if there is one."""
-    return [f"-XX:SharedArchiveFile={CLASSES}", *QUIET] if CLASSES.exists() else []
-
-
-def java() -> str:
-    """Returns the `java` program: that of JAVA_HOME, or the one on PATH."""
-    home = os.environ.get("JAVA_HOME")
-    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if program is None:
-        raise FileNotFoundError("java is not on PATH and JAVA_HOME is not set: Java 17 or newer is needed")
-    return program
+        return [java.program(), *self._jvm, *java.archive_options(CLASSES), logging, "-cp", class_path, *arguments]
 
 
 def _one_line(pem: str) -> str:

@@ -1,22 +1,27 @@
 """Writes the classes of a running broker to an archive file, which the JVMs of Kafka map at their next start.
 
-`make setup` runs this. The JVM ignores an archive that does not fit the jars. Source: JEP 350, dynamic
-class data sharing archives.
+`make setup` runs this.
 
     python -m tailgate.embedded.kafka_classes
 """
 
 from __future__ import annotations
 
+import signal
 import tempfile
+from datetime import timedelta
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer
 
-from tailgate.embedded.kafka import CLASSES, JVM, QUIET, Kafka
+from tailgate.embedded.children import ChildFailed
+from tailgate.embedded.kafka import CLASSES, JVM, Kafka
+from tailgate.lake.host import java
 
+SERVER = "Kafka"
 TOPIC = "archived"
 POLL_S = 10.0  # limit for the record to arrive
+DUMP_TIMEOUT = timedelta(seconds=60)  # for the end of the broker, which writes the archive
 
 
 def dump(file: Path) -> None:
@@ -24,17 +29,20 @@ def dump(file: Path) -> None:
     file.unlink(missing_ok=True)
     new = file.with_suffix(".new")
     with tempfile.TemporaryDirectory(prefix="tailgate-kafka-") as folder:
-        kafka = Kafka(Path(folder), jvm=(*JVM, f"-XX:ArchiveClassesAtExit={new}", *QUIET))
-        kafka.start()
+        kafka = Kafka(Path(folder), jvm=(*JVM, f"-XX:ArchiveClassesAtExit={new}", *java.QUIET))
+        broker = kafka.launch()
         try:
+            broker.wait_ready(broker.announced, kafka.ready_timeout)
             use(kafka)
         finally:
-            kafka.stop()
-    if new.exists():
+            code = broker.stop(DUMP_TIMEOUT)
+    if code == -signal.SIGKILL:
+        new.unlink(missing_ok=True)  # a part of the archive
+        print(f"setup: {SERVER} has written no archive of classes within {DUMP_TIMEOUT.total_seconds():g} s", flush=True)
+    elif new.exists():
         new.replace(file)
     else:
-        print("setup: this JVM keeps no archive of classes; Kafka starts without one", flush=True)
-        file.touch()
+        java.do_without(file, SERVER, "this JVM has written none")
 
 
 def use(kafka: Kafka) -> None:
@@ -56,4 +64,7 @@ def use(kafka: Kafka) -> None:
 
 
 if __name__ == "__main__":
-    dump(CLASSES)
+    try:
+        dump(CLASSES)
+    except ChildFailed as error:  # as in a runtime without an archive of the JDK's classes
+        java.do_without(CLASSES, SERVER, error)

@@ -25,7 +25,7 @@ from tailgate.lake import clients, peers
 from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.folder import WORK_DIR, Lake
-from tailgate.lake.host import ports
+from tailgate.lake.host import java, ports
 from tailgate.lake.store import StoreUnavailable, locations
 from tailgate.operations import sign_in
 from tailgate.operations.data_folder import Location
@@ -93,8 +93,7 @@ def findings(environment: Environment) -> Iterator[Finding]:
 
 
 def _java() -> Finding:
-    home = os.environ.get("JAVA_HOME")
-    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    program = java.found()
     hint = f"Install Java {JAVA_MIN} or newer, and set JAVA_HOME or PATH."
     if program is None:
         return Finding("java", "java is not on PATH and JAVA_HOME is not set", hint)

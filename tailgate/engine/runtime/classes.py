@@ -1,9 +1,7 @@
 """Writes the classes of a running engine to an archive file, which the JVM maps at the next start.
 
-The JVM then need not read, verify and link each class again, and a start takes two thirds of the
-time. `make setup` runs this after it has built the jar; after an installation from a wheel it can be
-run by hand. It needs no JDK. The JVM ignores an archive that does not fit the jars. Source: JEP 350,
-dynamic class data sharing archives.
+A start then takes two thirds of the time. `make setup` runs this after it has built the jar; after an installation from a wheel it can be
+run by hand. It needs no JDK.
 
     python -m tailgate.engine.runtime.classes
 """
@@ -19,12 +17,15 @@ from py4j.protocol import Py4JJavaError
 from tailgate.engine.runtime.spark import session as spark
 from tailgate.engine.runtime.spark.jvm import CLASSES, JvmFailed, launched
 from tailgate.engine.runtime.warm_up import small_engine
+from tailgate.lake.host import java
+
+SERVER = "the engine"
 
 
 def dump(file: Path) -> None:
     """Runs a small engine and writes an archive of the classes that it has loaded, and of those of Kafka's clients."""
-    # without these log options, the JVM prints a warning for each class
-    os.environ["TAILGATE_JAVA_OPTIONS"] = "-XX:+RecordDynamicDumpInfo -Xlog:disable -Xlog:all=error:stderr"
+    file.unlink(missing_ok=True)  # a JVM that uses an archive cannot record another one
+    os.environ["TAILGATE_JAVA_OPTIONS"] = " ".join(("-XX:+RecordDynamicDumpInfo", *java.QUIET))
     with launched(file.parent) as jvm:
         session = spark.start(jvm.scratch, 1, jvm)
         with small_engine(session, jvm.scratch / "lake"):
@@ -35,13 +36,11 @@ def dump(file: Path) -> None:
             except Py4JJavaError as error:
                 print(f"setup: {error.java_exception}", flush=True)
             if not file.exists():
-                print("setup: this JVM keeps no archive of classes; the engine starts without one", flush=True)
-                file.touch()
+                java.do_without(file, SERVER, "this JVM has written none")
 
 
 if __name__ == "__main__":
     try:
         dump(CLASSES)
     except JvmFailed as error:  # a runtime without an archive of the JDK's classes cannot record others
-        print(f"setup: {error}; the engine starts without an archive of classes", flush=True)
-        CLASSES.touch()
+        java.do_without(CLASSES, SERVER, error)

@@ -15,6 +15,7 @@ import pytest
 
 from tailgate import cli
 from tailgate.engine.runtime.spark import jvm
+from tailgate.lake.host import java
 from tailgate.operations import logs
 from tailgate.operations.settings import configuration
 from tailgate.operations.settings.configuration import Value
@@ -38,7 +39,7 @@ def output(form: str, folder: Path) -> str:
     program = folder / "Events.java"
     program.write_text(PROGRAM)
     classes = f"{Path(pyspark.__file__).parent}/jars/*"
-    command = [jvm._java(), *jvm.logging_options(form), "-cp", classes, str(program)]
+    command = [java.program(), *jvm.logging_options(form), "-cp", classes, str(program)]
     return subprocess.run(command, capture_output=True, text=True, timeout=JAVA_S, check=True).stderr
 
 

@@ -15,8 +15,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailgate.engine.runtime.spark.jvm import archive_options, class_path
+from tailgate.engine.runtime.spark.jvm import CLASSES, class_path
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
+from tailgate.lake.host import java
 
 STANDALONE = "spark://"
 OTHER_MASTERS = ("k8s://", "yarn", "mesos://", "local")
@@ -68,7 +69,7 @@ class Cluster:
                 raise InvalidParameterValue(f'the setting "{name}" of Spark cannot be changed: the engine sets it')
         addresses = dict.fromkeys(ADDRESSES, self.driver_host)
         secret = _secret(conf.pop(SECRET_FILE, None))
-        here = {} if CLASS_PATH in conf else {CLASS_PATH: class_path(), JAVA_OPTIONS: " ".join(archive_options())}
+        here = {} if CLASS_PATH in conf else {CLASS_PATH: class_path(), JAVA_OPTIONS: " ".join(java.archive_options(CLASSES))}
         return {**addresses, **DEFAULTS, **here, **conf, **FIXED, SECRET: secret}
 
 

@@ -5,13 +5,12 @@ PySpark would do so after all imports, and start another JVM first to find out h
     launch ──► java … PythonGatewayServer ──► a file: port and secret ──► PySpark connects to it
 
 The JVM ends when its standard input ends, which this process holds open. This module imports only
-`scratch` and the standard library.
+`java`, `scratch` and the standard library.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import struct
 import subprocess
@@ -23,10 +22,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from tailgate.lake.host import java
 from tailgate.lake.host.scratch import scratch
 
 JARS = Path(__file__).parents[3] / "jars"  # from `make setup`, or part of an installed wheel
-CLASSES = JARS / "classes.jsa"  # written by engine.runtime.classes
+CLASSES = JARS / "classes.jsa"  # the archive of classes for `class_path()`, written by engine.runtime.classes
 LOGGING = {"text": Path(__file__).parent / "log4j2.properties", "json": Path(__file__).parent / "log4j2-json.properties"}
 SERVER = "org.apache.spark.api.python.PythonGatewayServer"
 NICE = 5  # gives the gateway and its queries priority: latency depends on scheduling
@@ -108,7 +108,7 @@ class Jvm:
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         environment = {**os.environ, "SPARK_HOME": str(_pyspark()), "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._said)}
         self.process = subprocess.Popen(
-            [_java(), *_options(scratch, self.limits, log), SERVER],
+            [java.program(), *_options(scratch, self.limits, log), SERVER],
             stdin=subprocess.PIPE,
             env=environment,
             pass_fds=held,
@@ -181,27 +181,12 @@ def _pyspark() -> Path:
     return Path(spec.origin).parent
 
 
-def _java() -> str:
-    """Returns the java command: that of JAVA_HOME, as for Spark, else the first on the path."""
-    home = os.environ.get("JAVA_HOME")
-    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if program is None:
-        raise FileNotFoundError("java is not on PATH and JAVA_HOME is not set: Java 17 or newer is needed")
-    return program
-
-
 def class_path() -> str:
     """Returns the class path of the engine's JVMs, here and in executors that have this installation under the same path."""
     theirs = _pyspark() / "jars"
     # Our jar comes first: DurableFiles is needed before Spark loads jars, and no jar is copied.
     more = os.environ.get("SPARK_DIST_CLASSPATH")
     return ":".join(map(str, (*jars(), *sorted(theirs.glob("slf4j-api-*.jar")), theirs / "*", *([more] if more else []))))
-
-
-def archive_options() -> list[str]:
-    """Returns the options that make a JVM with this class path use the archive of classes, if there is one."""
-    # without the last two options, the JVM warns about an archive that does not fit
-    return [f"-XX:SharedArchiveFile={CLASSES}", "-Xlog:disable", "-Xlog:all=error:stderr"] if CLASSES.exists() else []
 
 
 def logging_options(log: str) -> list[str]:
@@ -217,4 +202,4 @@ def _options(scratch: Path, limits: Limits, log: str) -> list[str]:
     """Returns the command-line options of the JVM."""
     options = ["-cp", class_path(), *_heap(limits.heap_mb), *COMPILER, f"-Djava.io.tmpdir={scratch}"]
     options += [f"-Dtailgate.tick.rows={limits.tick_rows}", *logging_options(log)]
-    return [*options, *archive_options(), *os.environ.get("TAILGATE_JAVA_OPTIONS", "").split(), *MODULES]
+    return [*options, *java.archive_options(CLASSES), *os.environ.get("TAILGATE_JAVA_OPTIONS", "").split(), *MODULES]
