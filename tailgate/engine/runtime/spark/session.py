@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
@@ -92,8 +93,9 @@ def start(scratch: Path, parallelism: int, jvm: Jvm | None = None, cluster: Clus
         session.sparkContext._gateway.proc = jvm.process  # type: ignore[union-attr]  # PySpark declares it as optional
     session.sparkContext.setLogLevel("ERROR")
     _unwatched(session)
-    session._jvm.tailgate.functions.Functions.register(session._jsparkSession)  # type: ignore[union-attr]  # PySpark declares it as optional
-    session._jvm.tailgate.ExitTimeout.within(ENDING_MS)  # type: ignore[union-attr]  # PySpark declares it as optional
+    library: Any = session._jvm.tailgate  # type: ignore[union-attr]  # PySpark declares it as optional
+    library.functions.Functions.register(session._jsparkSession)
+    library.ExitTimeout.within(ENDING_MS)
     return session
 
 
