@@ -171,29 +171,39 @@ def test_streams_join_within_a_time(world: World) -> None:
 
 def test_streams_with_windows_join_within_their_windows(world: World) -> None:
     for name in ("windows_1", "windows_2"):
-        properties = f"kafka_topic = '{name}', partitions = 1, value_format = 'json', window_type = 'tumbling', window_size = '1 second'"
-        world.engine.execute(f"CREATE STREAM {name} (k VARCHAR KEY, n INT) WITH ({properties})")
+        declare_windowed(world, f"STREAM {name} (k VARCHAR KEY, n INT)", name)
     columns, sources = "l.k AS k, l.n AS n, r.n AS m", "windows_1 l FULL JOIN windows_2 r WITHIN 1 HOUR"
     world.engine.execute(f"CREATE STREAM windows_joined AS SELECT ROWKEY AS w, {columns} FROM {sources} ON l.k = r.k EMIT CHANGES")
     for topic, start, n in (("windows_1", 1000, 1), ("windows_2", 2000, 2), ("windows_2", 1000, 3)):
-        world.produce(topic, b"a" + start.to_bytes(8, "big"), json.dumps({"N": n}).encode())
+        send_windowed(world, topic, start, n)
     expected = [("a", "a", 1, 3, 1000, 2000), ("a", "a", 1, None, 1000, 2000), ("a", None, None, 2, 2000, 3000)]
     until(lambda: sorted((row[:6] for row in rows(world.lake, "windows_joined")), key=str) == sorted(expected, key=str))
 
 
 def test_tables_with_windows_join_by_their_windows(world: World) -> None:
     for name in ("counts_1", "counts_2"):
-        properties = f"kafka_topic = '{name}', partitions = 1, value_format = 'json', window_type = 'tumbling', window_size = '1 second'"
-        world.engine.execute(f"CREATE TABLE {name} (k VARCHAR PRIMARY KEY, n INT) WITH ({properties})")
+        declare_windowed(world, f"TABLE {name} (k VARCHAR PRIMARY KEY, n INT)", name)
     columns, sources = "l.k AS k, l.n AS n, r.n AS m", "counts_1 l FULL JOIN counts_2 r"
     world.engine.execute(f"CREATE TABLE counts AS SELECT ROWKEY AS w, {columns} FROM {sources} ON l.k = r.k EMIT CHANGES")
     for topic, start, n in (("counts_1", 1000, 1), ("counts_2", 2000, 2), ("counts_2", 1000, 3)):
-        world.produce(topic, b"a" + start.to_bytes(8, "big"), json.dumps({"N": n}).encode())
+        send_windowed(world, topic, start, n)
     expected = [("a", "a", 1, 3, 1000, 2000), ("a", None, None, 2, 2000, 3000)]
     until(lambda: sorted((row[:6] for row in rows(world.lake, "counts")), key=str) == expected)
-    world.produce("counts_1", b"a" + (1000).to_bytes(8, "big"), None)
+    send_windowed(world, "counts_1", 1000, None)
     remaining = [expected[1], ("a", None, None, 3, 1000, 2000)]
     until(lambda: sorted((row[:6] for row in rows(world.lake, "counts")), key=str) == remaining)
+
+
+def declare_windowed(world: World, declared: str, topic: str) -> None:
+    """Creates a stream or a table of a topic whose keys have windows of a second."""
+    properties = f"kafka_topic = '{topic}', partitions = 1, value_format = 'json', window_type = 'tumbling', window_size = '1 second'"
+    world.engine.execute(f"CREATE {declared} WITH ({properties})")
+
+
+def send_windowed(world: World, topic: str, start: int, n: int | None) -> None:
+    """Sends a record of the key "a" in the window that begins then. `n`: None for a tombstone."""
+    value = None if n is None else json.dumps({"N": n}).encode()
+    world.produce(topic, b"a" + start.to_bytes(8, "big"), value)
 
 
 def test_columns_with_the_names_of_bounds(world: World) -> None:
