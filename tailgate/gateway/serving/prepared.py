@@ -202,7 +202,7 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
         volatile=changing,
         failed_at=readable_at(items),
         constants=tuple(constants),
-        used=used_numbers(bound.plan, sql),
+        used=used_numbers(numbers(bound.plan), sql),
         equalities=None if numbered.all_calls else equalities_of(bound.plan),
         changes=None if changing else changes_of(bound.plan),
         size=len(query.text) * PLAN_FACTOR + len(sql) + sum(len(c) for c in constants if isinstance(c, str | bytes)),
@@ -276,9 +276,8 @@ def numbers(relation: plan.Relation) -> frozenset[int]:
     return frozenset(n.number for n in nodes(relation) if isinstance(n, plan.Parameter))
 
 
-def used_numbers(relation: plan.Relation, sql: str) -> frozenset[int]:
-    """Returns the numbers of the parameters in the SQL of a plan: constants in ORDER BY are not rendered."""
-    planned = numbers(relation)
+def used_numbers(planned: frozenset[int], sql: str) -> frozenset[int]:
+    """Returns those of a plan's parameters that are in its SQL: constants in ORDER BY are not rendered."""
     return planned & {int(number) for number in _PARAMETERS.findall(sql) if number} if planned else planned
 
 

@@ -73,9 +73,9 @@ def inline(relation: plan.Relation) -> Query:
 def query_of(relation: plan.Relation, *, compact: bool) -> Query:
     """Renders a plan. `compact`: this is a worker process, so the result must be small."""
     check_joins(relation)
-    used = numbers(relation)
+    planned = numbers(relation)
     written: plan.Values | pa.Table | None = relation if isinstance(relation, plan.Values) else None
-    if compact and written is not None and not used:
+    if compact and written is not None and not planned:
         written = _table(written, ()) or written
     long_literals: list[plan.Value] = []
     sql = ""
@@ -85,6 +85,5 @@ def query_of(relation: plan.Relation, *, compact: bool) -> Query:
         except StatementTooComplex:  # VALUES lists seldom need their SQL
             if written is None:
                 raise
-    return Query(
-        sql, tuple(long_literals), used_numbers(relation, sql), relation.columns, tuple(scan.relation for scan in scans(relation)), written
-    )
+    used = used_numbers(planned, sql)
+    return Query(sql, tuple(long_literals), used, relation.columns, tuple(scan.relation for scan in scans(relation)), written)
