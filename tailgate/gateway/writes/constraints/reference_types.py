@@ -20,9 +20,8 @@ from tailgate.lake.errors import NumericValueOutOfRange
 from tailgate.lake.numeric_texts import numerics
 from tailgate.lake.types import Field, Type
 from tailgate.values.numbers import general
+from tailgate.values.numbers.integers import RANGES
 
-BITS = {"int2": 15, "int4": 31, "int8": 63}
-NAMES = {"int2": "smallint", "int4": "integer", "int8": "bigint"}
 _WIDE = Context(prec=200_000, rounding=ROUND_HALF_UP)  # more digits than a numeric can have
 
 
@@ -54,9 +53,9 @@ def _converted(values: pa.ChunkedArray, source: Type, target: Type) -> pa.Chunke
         return values
     if target.general:
         return _general(values, source)
-    numbers = [_fitting(number, target) for number in _decimals(values, source)]
-    exact = [fit if fit == number else None for fit, number in zip(numbers, _decimals(values, source), strict=True)]
-    return _stored(exact, target)
+    numbers = _decimals(values, source)
+    fitting = (_fitting(number, target) for number in numbers)
+    return _stored([fit if fit == number else None for fit, number in zip(fitting, numbers, strict=True)], target)
 
 
 def assigned(values: pa.ChunkedArray, source: Type, target: Type) -> pa.ChunkedArray:
@@ -75,7 +74,7 @@ def assigned(values: pa.ChunkedArray, source: Type, target: Type) -> pa.ChunkedA
 
 
 def _out_of_range(type: Type) -> Exception:
-    return NumericValueOutOfRange(f"{NAMES[type.name]} out of range") if type.name in NAMES else overflow(type)
+    return NumericValueOutOfRange(f"{type.facts.sql} out of range") if type.name in RANGES else overflow(type)
 
 
 def _decimals(values: pa.ChunkedArray, type: Type) -> list[Decimal | None]:
@@ -93,16 +92,16 @@ def _fitting(number: Decimal | None, type: Type) -> Decimal | None:
     """Returns the nearest number of an integer type, or of a numeric with a declared precision. None if it is too large, or NaN."""
     if number is None or not number.is_finite():
         return None
-    if type.name in BITS:
-        limit = 1 << BITS[type.name]
+    if type.name in RANGES:
+        low, high = RANGES[type.name]
         whole = number.to_integral_value(ROUND_HALF_UP)
-        return whole if -limit <= whole < limit else None
+        return whole if low <= whole <= high else None
     precision, scale = type.decimal
     rounded = number.quantize(Decimal(1).scaleb(-scale), context=_WIDE)
     return rounded if rounded.copy_abs() < Decimal(10) ** (precision - scale) else None
 
 
 def _stored(numbers: Sequence[Decimal | None], type: Type) -> pa.ChunkedArray:
-    if type.name in BITS:
+    if type.name in RANGES:
         return pa.chunked_array([pa.array([None if n is None else int(n) for n in numbers], type.arrow)])
     return pa.chunked_array([pa.array(numbers, type.arrow)])
