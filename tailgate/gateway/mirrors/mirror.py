@@ -165,8 +165,7 @@ def _apply_multiset(connection: duckdb.DuckDBPyConnection, shape: Shape, changes
         removed = f"(SELECT * FROM {changed.text} WHERE {WEIGHT} < 0)"
         delete = f"DELETE FROM {shape.table} AS r USING {removed} AS g WHERE {same} RETURNING r.*"
         touched = connection.execute(delete, changed.parameters).to_arrow_table()
-    touched = pa.Table.from_arrays(list(map(_conformed, touched.columns, changes.schema.types)), schema=changes.schema)
-    with incoming(connection, shape.columns, pa.concat_tables([touched, changes])) as lines:
+    with incoming(connection, shape.columns, pa.concat_tables([conform(touched, changes.schema), changes])) as lines:
         connection.execute(
             f"INSERT INTO {shape.table} SELECT {columns}{', ' if columns else ''}sum({WEIGHT}) FROM {lines.text} "
             f"GROUP BY {columns or '()'} HAVING sum({WEIGHT}) > 0",
