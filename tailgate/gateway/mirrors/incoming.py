@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -40,6 +41,11 @@ class registered:
 
     def __exit__(self, *exception: object) -> None:
         self.connection.unregister(self.name)
+
+
+def with_places(rows: pa.Table) -> pa.Table:
+    """Returns rows with one more column, `place`: their positions, from 0."""
+    return rows.append_column("place", pa.array(np.arange(rows.num_rows, dtype=np.int64)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailgate.gateway.mirrors.incoming import registered
+from tailgate.gateway.mirrors.incoming import registered, with_places
 from tailgate.gateway.writes.constraints import keys
 from tailgate.gateway.writes.constraints.reference_types import in_key_types
 from tailgate.gateway.writes.constraints.rules import Rules, rendered
@@ -232,8 +232,7 @@ def _check(plan: AlteredRows, evaluation: Evaluation, rows: pa.Table, weights: n
 def _check_reference(reference: Reference, evaluation: Evaluation, rows: pa.Table) -> None:
     """Raises 23503 if a key that a row references does not exist."""
     every, rows = rows, rows.filter(pa.array(keys.checked(reference, rows)))
-    placed = in_key_types(reference, rows)
-    placed = placed.append_column("place", pa.array(np.arange(rows.num_rows), pa.int64()))
+    placed = with_places(in_key_types(reference, rows))
     with registered(evaluation.cursor, "placed", placed) as name, _referenced(reference, evaluation, every) as referenced:
         condition = keys.same(reference.referenced.columns, reference.key, "p", "n")
         place = evaluation.cursor.execute(f"SELECT min(place) FROM {name} AS n ANTI JOIN {referenced} AS p ON {condition}").fetchone()

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailgate.gateway.mirrors.incoming import registered, with_places
 from tailgate.gateway.mirrors.mirror import conform
 from tailgate.gateway.writes.constraints.keys import all_hashes, existing, moved, others, repeated, row_hashes
 from tailgate.gateway.writes.constraints.references import References
@@ -280,12 +281,9 @@ class Evaluation(RowQueries):
         rows = matches.num_rows
         if rows < 2:
             return matches
-        self.cursor.register("__found", matches.select(columns).append_column("place", pa.array(np.arange(rows))))
-        try:
-            names = ", ".join(f"c{i}" for i in columns)
-            firsts = self.cursor.execute(f"SELECT min(place) AS p FROM __found GROUP BY {names} ORDER BY p").fetchnumpy()["p"]
-        finally:
-            self.cursor.unregister("__found")
+        names = ", ".join(f"c{i}" for i in columns)
+        with registered(self.cursor, "found", with_places(matches.select(columns))) as found:
+            firsts = self.cursor.execute(f"SELECT min(place) AS p FROM {found} GROUP BY {names} ORDER BY p").fetchnumpy()["p"]
         return matches if len(firsts) == rows else matches.take(pa.array(firsts))
 
     def check_moved(self, rules: Rules, old: pa.Table, new: pa.Table, fresh: pa.Table) -> None:

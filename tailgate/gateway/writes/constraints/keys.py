@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.gateway.mirrors.incoming import registered
+from tailgate.gateway.mirrors.incoming import registered, with_places
 from tailgate.gateway.writes.constraints.hashes import comparable, hashes, salted
 from tailgate.lake.catalog import Table
 from tailgate.lake.constraints import Key, Reference
@@ -79,7 +79,7 @@ def repeated(key: Key, rows: pa.Table) -> np.ndarray:
     places = np.flatnonzero(_compared(key, rows))
     names = [f"k{i}" for i in range(len(key.columns))]
     keys = comparable(rows.select(list(key.columns))).rename_columns(names)
-    keys = keys.append_column("place", pa.array(np.arange(rows.num_rows))).take(places)
+    keys = with_places(keys).take(places)
     firsts = keys.group_by(names, use_threads=False).aggregate([("place", "min")]).column("place_min").to_numpy()
     return np.setdiff1d(places, firsts)
 
@@ -95,7 +95,7 @@ def existing(cursor: duckdb.DuckDBPyConnection, fields: Sequence[Field], key: Ke
     few = _few_existing(cursor, fields, key, rows, stored)
     if few is not None:
         return few
-    placed = rows.select(list(key.columns)).rename_columns(_names(key)).append_column("place", pa.array(np.arange(rows.num_rows)))
+    placed = with_places(rows.select(list(key.columns)).rename_columns(_names(key)))
     with registered(cursor, "new", placed) as new:
         query = f"SELECT place FROM {new} AS n SEMI JOIN {stored} AS r ON {same(fields, key, 'r', 'n')} ORDER BY place"
         return np.asarray(cursor.execute(query).fetchnumpy()["place"])
@@ -124,7 +124,7 @@ def moved(cursor: duckdb.DuckDBPyConnection, fields: Sequence[Field], key: Key, 
     `new`: the rows that replace `old`. `fields`, `stored`: as for `existing`.
     """
     names = _names(key)
-    placed = new.select(list(key.columns)).rename_columns(names).append_column("place", pa.array(np.arange(new.num_rows)))
+    placed = with_places(new.select(list(key.columns)).rename_columns(names))
     placed, old = placed.filter(pa.array(has_key(key, new))), old.filter(pa.array(has_key(key, old)))
     types = [fields[column].type for column in key.columns]
     both = " AND ".join(
@@ -144,7 +144,7 @@ def moved(cursor: duckdb.DuckDBPyConnection, fields: Sequence[Field], key: Key, 
 def shared(cursor: duckdb.DuckDBPyConnection, table: Table, key: Key, rows: pa.Table, stored: str) -> int | None:
     """Returns the position of the first stored row whose key another stored row has, too. `key`: one without expressions and condition."""
     compared = _compared(key, rows)
-    placed = rows.select(list(key.columns)).rename_columns(_names(key)).append_column("place", pa.array(np.arange(rows.num_rows)))
+    placed = with_places(rows.select(list(key.columns)).rename_columns(_names(key)))
     weight = "1" if table.key is not None else f"r.{WEIGHT}"
     with registered(cursor, "new", placed.filter(pa.array(compared))) as new:
         place = cursor.execute(
@@ -159,7 +159,7 @@ def others(
 ) -> np.ndarray:
     """Returns the positions of rows that differ from all `removed` rows, in order. Both have these columns of the table."""
     names = [f"k{i}" for i in range(len(columns))]
-    placed = rows.rename_columns(names).append_column("place", pa.array(np.arange(rows.num_rows), pa.int64()))
+    placed = with_places(rows.rename_columns(names))
     same = " AND ".join(
         f"{compared(f'n.{name}', fields[column].type)} IS NOT DISTINCT FROM {compared(f'o.{name}', fields[column].type)}"
         for name, column in zip(names, columns, strict=True)

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.gateway.mirrors import mirror
-from tailgate.gateway.mirrors.incoming import registered
+from tailgate.gateway.mirrors.incoming import registered, with_places
 from tailgate.gateway.mirrors.overlay import overlaid
 from tailgate.gateway.writes.constraints import keys
 from tailgate.gateway.writes.constraints.hashes import hashes, salted
@@ -246,7 +246,7 @@ class References:
             raise self._violations.missing(reference, rows.slice(place[0], 1))
 
     def _placed(self, rows: pa.Table) -> registered:
-        return registered(self._cursor, "placed", rows.append_column("place", pa.array(np.arange(rows.num_rows), pa.int64())))
+        return registered(self._cursor, "placed", with_places(rows))
 
     def state(self, table: Item) -> _State:
         """Returns the rows of a table after the changes so far, as SQL within a `with` block."""

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 
+from tailgate.gateway.mirrors.incoming import with_places
 from tailgate.gateway.serving.fetching import fetched
 from tailgate.gateway.writes.rows.constants import constant
 from tailgate.gateway.writes.rows.query import Query
@@ -89,7 +89,7 @@ class RowQueries:
     @contextmanager
     def incoming(self, rows: pa.Table, relation: int = INCOMING) -> Iterator[None]:
         """Registers rows and their positions as a relation within a `with` block."""
-        placed = rows.append_column("place", pa.array(np.arange(rows.num_rows), pa.int64()))
+        placed = with_places(rows)
         name = f"r{relation}"
         self.cursor.register(name, placed.rename_columns([f"c{i}" for i in range(placed.num_columns)]))
         try:
