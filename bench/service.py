@@ -52,16 +52,24 @@ READ = b"GET /users/%d HTTP/1.1\r\nHost: localhost\r\n\r\n"
 WRITE = b"POST /users/%d/likes HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
 
 
-def _length(answer: bytes) -> int | None:
-    """Returns the length of the response that begins with these bytes, or None if the header is not complete."""
+def _is_complete(answer: bytes) -> bool:
+    """Returns whether these bytes are a whole response."""
     end = answer.find(b"\r\n\r\n")
     if end < 0:
-        return None
+        return False
     if not answer.startswith(b"HTTP/1.1 200"):
         raise RuntimeError(answer)
     match = re.search(rb"content-length: (\d+)", answer, re.IGNORECASE)
     assert match is not None
-    return end + 4 + int(match[1])
+    return len(answer) >= end + 4 + int(match[1])
+
+
+def _with_more(client: socket.socket, answer: bytes) -> bytes:
+    """Returns the bytes of a response, and those that follow. Raises ConnectionError if the server has closed the connection."""
+    more = client.recv(1 << 16)
+    if not more:
+        raise ConnectionError(answer)
+    return answer + more
 
 
 def steady(request: bytes, port: int, connections: int, rate: float, count: int, users: int) -> list[float]:
@@ -72,11 +80,8 @@ def steady(request: bytes, port: int, connections: int, rate: float, count: int,
     for client in clients:  # the server has accepted each before the first request that counts
         client.sendall(request % random.randrange(users))
         answer = b""
-        while (length := _length(answer)) is None or len(answer) < length:
-            more = client.recv(1 << 16)
-            if not more:
-                raise ConnectionError(answer)
-            answer += more
+        while not _is_complete(answer):
+            answer = _with_more(client, answer)
     by_number = {client.fileno(): client for client in clients}
     idle, due_at, received = deque(clients), dict.fromkeys(clients, 0.0), dict.fromkeys(clients, b"")
     latencies: list[float] = []
@@ -94,11 +99,8 @@ def steady(request: bytes, port: int, connections: int, rate: float, count: int,
         wait = max(began + sent / rate - time.perf_counter(), 0.0) if idle and sent < count else 1.0
         for number in select.select(by_number, (), (), wait)[0]:
             client = by_number[number]
-            more = client.recv(1 << 16)
-            if not more:
-                raise ConnectionError(received[client])
-            received[client] += more
-            if (length := _length(received[client])) is not None and len(received[client]) >= length:
+            received[client] = _with_more(client, received[client])
+            if _is_complete(received[client]):
                 latencies.append(time.perf_counter() - due_at[client])
                 received[client] = b""
                 idle.append(client)
@@ -122,10 +124,7 @@ def follow(port: int, count: int, pipe: Connection) -> None:
         for key, _ in selector.select(0.1):
             client = key.fileobj
             assert isinstance(client, socket.socket)
-            more = client.recv(1 << 16)
-            if not more:
-                raise ConnectionError(received[client])
-            *blocks, received[client] = (received[client] + more).split(b"\n\n")
+            *blocks, received[client] = _with_more(client, received[client]).split(b"\n\n")
             for block in blocks:
                 if (match := re.search(rb"event: update\nid: (\d+)", block)) is not None:
                     number, _ = arrivals.get(int(match[1]), (0, 0.0))
