@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
+import java.util.regex.Pattern;
 import tailgate.errors.SqlError;
 import tailgate.functions.text.Utf8;
 
@@ -33,6 +34,7 @@ public final class Jsonb {
   // Bytes that expanded exponents may add to a document; a few bytes can denote 131,072 digits.
   private static final int EXPANSION_MAX = 4 << 20;
   private static final int DEPTH_MAX = 2_000;  // levels of nesting, about 100 bytes of stack each
+  private static final Pattern INDEX = Pattern.compile("\\s*[+-]?[0-9]+");
 
   public static final JsonFactory FACTORY = new JsonFactoryBuilder()
       .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
@@ -66,7 +68,7 @@ public final class Jsonb {
 
   /** Returns the index that a step of a path is, null for another text. As with strtoint() of C, blanks may precede it. */
   static Integer index(String step) {
-    if (!step.matches("\\s*[+-]?[0-9]+")) return null;
+    if (!INDEX.matcher(step).matches()) return null;
     try {
       return Integer.valueOf(step.strip());
     } catch (NumberFormatException e) {
