@@ -26,7 +26,8 @@ _FROM_NUMBER = {
     "TIMESTAMP": ("make_timestamp({})", pa.int64(), "BIGINT", 200_000_000_000_000_000),
     "TIMESTAMPTZ": ("make_timestamptz({})", pa.int64(), "BIGINT", 200_000_000_000_000_000),
 }
-_AS_THEY_ARE = frozenset({"BOOLEAN", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "VARCHAR", "BLOB"})
+_FLOATS = frozenset({"FLOAT", "DOUBLE"})
+_AS_THEY_ARE = _FLOATS | {"BOOLEAN", "SMALLINT", "INTEGER", "BIGINT", "VARCHAR", "BLOB"}
 
 
 class registered:
@@ -83,6 +84,8 @@ def _few(fields: Sequence[Field], rows: pa.Table) -> Incoming | None:
         if column.null_count == len(column):
             expressions.append(f"CAST(NULL AS {stored}) AS {name}")
         elif stored in _AS_THEY_ARE or stored.startswith("DECIMAL("):
+            if many and stored in _FLOATS and pc.any(pc.is_nan(column)).as_py():
+                return None  # DuckDB reads NaN in a list as NULL
             add(name, column.to_pylist(), stored)
             expressions.append(name)
         elif stored in _FROM_NUMBER:

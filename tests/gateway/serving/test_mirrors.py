@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import math
 import random
 import threading
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from tailgate.gateway.mirrors import incoming, mirror, tables
 from tailgate.gateway.serving.service import Serving
 from tailgate.lake.readers import reading
-from tailgate.lake.types import DATE, FLOAT8, INT8, INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type, arrow_schema
+from tailgate.lake.types import DATE, FLOAT4, FLOAT8, INT8, INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type, arrow_schema
 from tests.gateway.serving.model_lake import ModelLake, Row, bag, serving, unready
 from tests.lake.relations import ALL_TYPES, values
 
@@ -338,6 +339,19 @@ def test_few_changes_give_the_same_rows_as_many(
             one, other = (sorted(map(repr, mirror.rows(connection, shape).to_pylist())) for shape in shapes)
             assert one == other
             assert len(one) == len(now)
+
+
+@pytest.mark.parametrize("type", [FLOAT4, FLOAT8], ids=str)
+@pytest.mark.parametrize("count", [1, 2])
+def test_nan_is_kept(connection: duckdb.DuckDBPyConnection, type: Type, count: int) -> None:
+    columns = (Field("value", type),)
+    schema = arrow_schema(columns, weight=True)
+    shape = mirror.Shape(1, columns, None)
+    mirror.drop(connection, shape)
+    mirror.create(connection, shape)
+    mirror.apply(connection, shape, pa.table([[math.nan, None][:count], [1] * count], schema=schema))
+    rows = mirror.rows(connection, shape)
+    assert sorted(map(repr, rows["value"].to_pylist())) == ["None", "nan"][-count:]
 
 
 def test_infinite_times_are_kept() -> None:
