@@ -34,12 +34,15 @@ def stolen_ms() -> float:
 
 def tree_cpu_s(pid: int) -> float:
     """Returns the CPU seconds of a process and its descendants, including those that have ended."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    below = set[int]()
+    children, below = set[int](), 0.0
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
-            below.update(map(int, (thread / "children").read_text().split()))
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK") + sum(map(tree_cpu_s, below))
+            children.update(map(int, (thread / "children").read_text().split()))
+    for child in children:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the child has ended: the fields below have its time
+            below += tree_cpu_s(child)
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK") + below
 
 
 def scraped(port: int, timeout_s: float = 10) -> bytes:
