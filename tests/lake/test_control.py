@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import http.client
 import socket
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -106,6 +108,47 @@ def test_a_busy_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert sent.result(60) == control.WriteResult(7)
         finally:
             busy.stop()
+
+
+def test_an_engine_that_ends_answers_its_statements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for them up to a limit, and not for requests of locks."""
+    begun, executed, released = threading.Semaphore(0), threading.Event(), threading.Event()
+
+    def statement(*_: object) -> dict[str, int]:
+        begun.release()
+        executed.wait(60)
+        return {"n": 7}
+
+    def lock(*_: object) -> tuple[dict[str, bool], Callable[[], None]]:
+        begun.release()
+        released.wait(60)
+        return {"granted": True}, lambda: None
+
+    engine = Control(Answers(statement, lambda connection: None, dict, lambda *_: {}, lock=lock))
+    engine.start()
+    host, _, port = engine.address.rpartition(":")
+
+    def request(path: str, body: bytes) -> Mapping[str, object]:
+        with closing(http.client.HTTPConnection(host, int(port), timeout=60)) as connection:
+            connection.request("POST", path, body, control.headers(engine.token))
+            return control.decode(connection.getresponse().read())
+
+    with ThreadPoolExecutor(2) as threads:
+        locked = threads.submit(request, control.LOCK, b"")
+        created = threads.submit(request, control.STATEMENT, control.StatementRequest("x", {}, Resolution((), {})).encode())
+        for _ in range(2):
+            begun.acquire()
+        monkeypatch.setattr(server, "ANSWERED_S", 0.01)
+        engine.stop()
+        assert not created.done()
+        monkeypatch.setattr(server, "ANSWERED_S", 60.0)
+        threading.Timer(0.1, executed.set).start()
+        engine.stop()
+        assert executed.is_set()
+        assert created.result(60) == {"n": 7}
+        assert not locked.done()
+        released.set()
+        assert locked.result(60) == {"granted": True}
 
 
 def test_the_lake_is_looked_at_for_another_engine_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

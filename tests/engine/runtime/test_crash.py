@@ -14,7 +14,7 @@ from testing.engine_process import EngineProcess, until
 
 pytestmark = pytest.mark.spark
 
-STATEMENTS = 8  # sent together; the engine's process may end before it answers the last of them
+STATEMENTS = 8  # sent together; the engine may end before it reads the last of them
 ENDED = "the connection ended"
 
 

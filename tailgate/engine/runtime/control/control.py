@@ -42,6 +42,7 @@ CONNECTIONS_MAX = 2048  # at once, because each has a thread; further ones are c
 CONNECTIONS_WAITING_MAX = 1024  # not yet accepted; the kernel drops further ones, whose clients retry after a second
 STATEMENTS = (protocol.STATEMENT, protocol.PUSH, protocol.PRINT)  # paths whose body is a statement
 WRITE_BYTES_MAX = (1 << 30) + (1 << 20)  # of a write or a new table: `writes.TRANSACTION_BYTES_MAX`, and its head
+ANSWERED_S = 2.0  # that an engine which ends waits for the answers to its statements; those after a crash need `jvm.ENDED_S`
 
 
 class Client(Protocol):
@@ -106,6 +107,28 @@ class Answers:
     lock: Callable[[bytes, Client], Held] = lambda body, client: ({"granted": False}, lambda: None)
 
 
+class _Unanswered:
+    """The requests that have no answer yet. Thread safe."""
+
+    def __init__(self) -> None:
+        self._requests: set[object] = set()
+        self._changed = threading.Condition()
+
+    def add(self, request: object) -> None:
+        with self._changed:
+            self._requests.add(request)
+
+    def discard(self, request: object) -> None:
+        with self._changed:
+            self._requests.discard(request)
+            self._changed.notify_all()
+
+    def wait(self, timeout: float) -> None:
+        """Waits until there is none, at most `timeout` seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._requests, timeout)
+
+
 class _Server(ThreadingHTTPServer):
     request_queue_size = CONNECTIONS_WAITING_MAX
     daemon_threads = True
@@ -113,6 +136,7 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, answers: Answers, token: str, errors: InternalErrors, listen: str, certificate: Certificate | None) -> None:
         self.answers, self.token, self.errors, self._certificate = answers, token, errors, certificate
         self._places = threading.Semaphore(CONNECTIONS_MAX)
+        self.unanswered = _Unanswered()
         address = process_tls.split(listen)
         self.address_family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
         super().__init__(address, _Handler)
@@ -179,6 +203,17 @@ class _Handler(BaseHTTPRequestHandler):
             return
         body = self.rfile.read(length)
         self._is_withdrawn = self._sent_more()
+        if path == protocol.LOCK:  # it may wait for other sessions as long as it likes
+            self._execute(path, body)
+            return
+        self.server.unanswered.add(self)
+        try:
+            self._execute(path, body)
+        finally:
+            self.server.unanswered.discard(self)
+
+    def _execute(self, path: str, body: bytes) -> None:
+        """Executes a request and answers it."""
         answers = self.server.answers
         with_client = {protocol.TABLE: answers.table, protocol.SEQUENCE: answers.sequence, protocol.BLOCK: answers.block}
         if path not in (*STATEMENTS, protocol.WRITE, protocol.HAND_OVER, protocol.LOCK, *with_client):
@@ -291,6 +326,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
         except OSError:
             self.close_connection = True  # the gateway went away while it waited
+        finally:
+            self.server.unanswered.discard(self)
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -312,14 +349,16 @@ class Control:
         except OSError as error:
             raise process_tls.cannot_listen(address, error) from error
         self.address = process_tls.joined(process_tls.split(address)[0], server.server_address[1])
+        self._unanswered = server.unanswered
         self._thread = ServerThread(server, "control")
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops listening. Connections that are open are still answered."""
+        """Stops listening, and waits up to ANSWERED_S for the answers to statements and writes that were sent before."""
         self._thread.stop()
+        self._unanswered.wait(ANSWERED_S)
 
 
 def notice(message: str, sqlstate: str = "00000") -> dict[str, Any]:
