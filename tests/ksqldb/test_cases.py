@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections import defaultdict
@@ -10,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import psycopg
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from testing.engine_process import until
 from tests.docs.system import System
@@ -22,6 +25,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 FILE = Path(__file__).with_name("cases.txt")
 WAIT_S = 60  # for the records of a topic
 WINDOWED = re.compile(r"(.*)@(\d+)(?::(\d+))?")
+REGISTERED = b"sr:"  # begins a key or value with a schema of the registry
 
 
 @dataclass(frozen=True)
@@ -37,9 +41,13 @@ class Record:
 
 @dataclass(frozen=True)
 class Case:
-    """The statements of a case, the records that are written, and those that are expected."""
+    """The statements of a case, the records that are written, and those that are expected.
+
+    `schemas`: those that are registered before, each by subject, kind and text.
+    """
 
     name: str
+    schemas: tuple[tuple[str, str, str], ...]
     statements: tuple[str, ...]
     inputs: tuple[Record, ...]
     outputs: tuple[Record, ...]
@@ -54,7 +62,8 @@ def case(number: int, name: str, body: str) -> Case:
     # derived items have topics in upper case
     lines = [re.sub("~(?=[A-Z])", f"C{number}_", line).replace("~", f"c{number}_") for line in body.splitlines() if line]
     records = {sign: tuple(record(line[2:]) for line in lines if line[0] == sign) for sign in "><"}
-    return Case(name, tuple(line for line in lines if line[0] not in records), records[">"], records["<"])
+    schemas = tuple((subject, kind, text) for subject, kind, text in (line[2:].split(" ", 2) for line in lines if line[0] == "@"))
+    return Case(name, schemas, tuple(line for line in lines if line[0] not in (*records, "@")), records[">"], records["<"])
 
 
 def record(line: str) -> Record:
@@ -80,15 +89,37 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
         yield system
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
-def test_case(system: System, case: Case) -> None:
+def encoded(registry: SchemaRegistryClient, subject: str, content: bytes | None) -> bytes | None:
+    """Returns a key or value as it is written: after `sr:`, JSON for AVRO and JSON, and bytes for PROTOBUF, with the subject's newest schema."""
+    if content is None or not content.startswith(REGISTERED):
+        return content
+    version, data = registry.get_latest_version(subject), content.removeprefix(REGISTERED)
+    if version.schema.schema_type == "PROTOBUF":
+        data = bytes.fromhex(data.decode())
+    elif version.schema.schema_type == "AVRO":
+        schema, avro = fastavro.parse_schema(json.loads(version.schema.schema_str)), io.BytesIO()
+        fastavro.schemaless_writer(avro, schema, next(fastavro.json_reader(io.StringIO(data.decode()), schema)))
+        data = avro.getvalue()
+    return b"\0" + version.schema_id.to_bytes(4, "big") + data
+
+
+def execute(system: System, case: Case) -> None:
+    """Registers the schemas of a case, executes its statements and writes its records."""
     producer = Producer({"bootstrap.servers": system.kafka, "linger.ms": 0, "log_level": 2})
-    with psycopg.connect(system.dsn, autocommit=True) as connection:
+    with SchemaRegistryClient({"url": system.registry}) as registry, psycopg.connect(system.dsn, autocommit=True) as connection:
+        for subject, kind, text in case.schemas:
+            registry.register_schema(subject, Schema(text, kind))
         for statement in ("SET tailgate.dialect = 'ksqldb'", "SET 'auto.offset.reset' = 'earliest'", *case.statements):
             connection.execute(statement.encode())
-    for input in case.inputs:
-        producer.produce(input.topic, input.value, input.key, timestamp=input.timestamp or 1, headers=list(input.headers))
-        producer.flush()  # topics are read in the order of their records
+        for input in case.inputs:
+            key, value = (encoded(registry, f"{input.topic}-{part}", getattr(input, part)) for part in ("key", "value"))
+            producer.produce(input.topic, value, key, timestamp=input.timestamp or 1, headers=list(input.headers))
+            producer.flush()  # topics are read in the order of their records
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_case(system: System, case: Case) -> None:
+    execute(system, case)
     for topic in sorted({output.topic for output in case.outputs}):
         is_table = re.search(rf"TABLE {topic} ", " ".join(case.statements), re.IGNORECASE) is not None
         expected = folded([output for output in case.outputs if output.topic == topic], is_table=is_table)

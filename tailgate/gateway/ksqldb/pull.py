@@ -50,7 +50,7 @@ def pulled(query: e.SelectQuery, catalog: Catalog, *, scans: bool) -> Pulled:
     if not scans and key_of(item):
         _check_key(query, key_of(item))
     clause = from_clause(query, catalog)
-    scope = replace(clause.scope, is_pulled=True)
+    scope = replace(clause.scope, is_pulled=True, of_table=tuple(n for n in clause.scope.of_table if n == "rowtime"))
     if set(WINDOW_BOUNDS) <= set(scope.columns):
         query = with_times(query)
         first = [*(k for k in key_of(item) if k not in WINDOW_BOUNDS), *WINDOW_BOUNDS]  # the order of *

@@ -394,7 +394,7 @@ def ksqldb_of(item: Item | None) -> KsqldbItem | None:
 
 
 def hidden_positions(item: Item) -> frozenset[int]:
-    """Returns the positions of the columns that `*` leaves out: ROWTIME of a table of ksqlDB, and the order of a stream's rows."""
+    """Returns the positions of the columns that `*` leaves out: pseudo columns of a table of ksqlDB, and the order of a stream's rows."""
     of = ksqldb_of(item)
-    hidden = () if of is None else ("rowtime",) if of.type == "table" else ("_arrival",)
+    hidden = () if of is None else ("rowpartition", "rowoffset", "rowtime") if of.type == "table" else ("_arrival",)
     return frozenset(i for i, c in enumerate(item.columns) if c.name in hidden)

@@ -1,4 +1,4 @@
-"""The columns that ksqlDB adds to the rows of a stream or a windowed table. Other tables have ROWTIME only."""
+"""The columns that ksqlDB adds to the rows of a stream or a declared table. Other tables have ROWTIME only."""
 
 from __future__ import annotations
 

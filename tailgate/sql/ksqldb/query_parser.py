@@ -8,6 +8,7 @@ from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, expression
 from tailgate.sql.ksqldb.names import RESERVED
 
+WINDOWS = ("tumbling", "hopping", "session")
 CLAUSES = RESERVED | {"emit", "partition"}  # words that are not an alias without AS
 MILLISECONDS = {
     "millisecond": 1,
@@ -113,9 +114,12 @@ def _join(cursor: KsqldbCursor) -> e.JoinClause | None:
 
 
 def _window(cursor: KsqldbCursor) -> e.WindowClause:
-    """Parses TUMBLING, HOPPING or SESSION (…)."""
+    """Parses [name] {TUMBLING | HOPPING | SESSION} (…). The name has no meaning."""
     at = cursor.position
-    kind = cursor.any_word("tumbling", "hopping", "session")
+    kind = cursor.any_word(*WINDOWS)
+    if kind is None:
+        cursor.name()
+        kind = cursor.any_word(*WINDOWS)
     if kind is None:
         raise cursor.error()
     cursor.expect("(")

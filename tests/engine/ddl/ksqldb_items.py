@@ -13,6 +13,7 @@ from tailgate.sql.statements import CreateKsqldbItem, parse
 ENDPOINTS = Endpoints("kafka:9092", "http://registry:8081")
 READINGS = "CREATE STREAM readings (sensor VARCHAR KEY, area VARCHAR, reading INT) WITH (kafka_topic = 'r', value_format = 'json')"
 ROWTIME = ("rowtime", "timestamp with time zone")
+RECORD = (("rowpartition", "integer"), ("rowoffset", "bigint"), ROWTIME)  # the pseudo columns of a declared table
 AVERAGES = "CREATE TABLE avg_readings AS SELECT sensor, AVG(reading) AS avg FROM readings GROUP BY sensor EMIT CHANGES"
 HIGH = "CREATE STREAM high WITH (partitions = 1) AS SELECT *, reading * 2 AS twice FROM readings WHERE reading > 40 EMIT CHANGES"
 CALL = {"type": "record", "name": "row", "fields": [{"name": "name", "type": "string"}, {"name": "seconds", "type": ["null", "int"]}]}

@@ -18,7 +18,7 @@ from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.queries.scopes import column_types
 from tailgate.sql.statements import AlterKsqldbItem, InsertMessage, parse
-from tests.engine.ddl.ksqldb_items import ENDPOINTS, creation, declared, derived, no_expression
+from tests.engine.ddl.ksqldb_items import ENDPOINTS, RECORD, creation, declared, derived, no_expression
 
 LINE = {
     "type": "record",
@@ -334,7 +334,7 @@ def test_windowed_keys_and_headers() -> None:
     )
     assert "KEY FORMAT KSQLDB KAFKA (k) WINDOW 120000" in item.sql
     assert "INCLUDE HEADERS AS h BYTES" in item.sql
-    assert [c.name for c in item.columns] == ["a", "k", "h", "windowstart", "windowend", "rowtime"]
+    assert [c.name for c in item.columns] == ["a", "k", "h", "windowstart", "windowend", *(name for name, _ in RECORD)]
     ksqldb = ksqldb_of(item)
     assert ksqldb is not None
     assert ksqldb.message_key == ("k", "windowstart")

@@ -7,7 +7,7 @@ import pytest
 from tailgate.lake.catalog import Catalog, Source
 from tailgate.lake.catalog.codec import decode_item, encode_item
 from tailgate.lake.errors import TailgateError
-from tests.engine.ddl.ksqldb_items import ROWTIME, creation, declared, derived
+from tests.engine.ddl.ksqldb_items import RECORD, creation, declared, derived
 
 CUSTOMERS_SRC = "CREATE STREAM customers_src (id INT, name VARCHAR, status VARCHAR) WITH (kafka_topic = 'c', value_format = 'json')"
 REKEY = "CREATE STREAM rekey WITH (partitions = 1, value_format = 'avro') AS SELECT * FROM customers_src PARTITION BY id"
@@ -28,7 +28,7 @@ def test_a_column_that_the_value_lacks_is_read_from_the_key() -> None:
     item = catalog(CUSTOMERS_SRC, REKEY, CUSTOMERS).relation("customers")
     assert isinstance(item, Source)
     assert item.ksqldb is not None
-    assert [(c.name, str(c.type)) for c in item.columns] == [("id", "integer"), ("name", "text"), ("status", "text"), ROWTIME]
+    assert [(c.name, str(c.type)) for c in item.columns] == [("id", "integer"), ("name", "text"), ("status", "text"), *RECORD]
     assert (item.key, item.ksqldb.message_key, item.ksqldb.unnamed_key) == ((0,), ("id",), True)
     assert "KEY FORMAT KSQLDB KAFKA (id)" in item.sql
     assert decode_item(encode_item(item)) == item
@@ -62,7 +62,7 @@ def test_a_column_of_the_value_leaves_the_key_as_it_is() -> None:
     item = catalog(text).relation("t")
     assert isinstance(item, Source)
     assert item.ksqldb is not None
-    assert [(c.name, str(c.type)) for c in item.columns] == [("rowkey", "bytea"), ("id", "integer"), ("name", "text"), ROWTIME]
+    assert [(c.name, str(c.type)) for c in item.columns] == [("rowkey", "bytea"), ("id", "integer"), ("name", "text"), *RECORD]
     assert (item.key, item.ksqldb.key_format, item.ksqldb.value_format) == ((0,), "KAFKA", "JSON")
     view, _, _ = derived("CREATE TABLE u AS SELECT * FROM t EMIT CHANGES", catalog(text))
     assert [c.name for c in view.columns] == ["id", "name", "rowkey", "rowtime"]

@@ -18,7 +18,7 @@ from tailgate.sql.definitions import bind_definition
 from tailgate.sql.ksqldb.queries.scopes import column_types, hidden_columns
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
 from tailgate.sql.statements import AlterKsqldbItem, CreateKsqldbItem, parse
-from tests.engine.ddl.ksqldb_items import ENDPOINTS, READINGS, Schemas, declared, derived
+from tests.engine.ddl.ksqldb_items import ENDPOINTS, READINGS, RECORD, Schemas, declared, derived
 
 TABLE = "CREATE TABLE areas (name VARCHAR, area VARCHAR PRIMARY KEY) WITH (kafka_topic = 'a', value_format = 'delimited')"
 HIGH = "CREATE STREAM high AS SELECT sensor, reading FROM readings WHERE reading > 1 EMIT CHANGES"
@@ -169,12 +169,14 @@ def test_a_failed_view_is_not_replaced() -> None:
     assert (error.value.sqlstate, error.value.hint) == ("55000", "Drop it, and create it again.")
 
 
-def test_tables_of_earlier_versions_have_no_rowtime() -> None:
-    """ALTER adds ROWTIME to a declared table, as its last column. A derived one continues without it."""
+def test_tables_of_earlier_versions_have_no_pseudo_columns() -> None:
+    """ALTER adds them to a declared table, as its last columns. A derived one continues without ROWTIME."""
     text = "TABLE n AS SELECT sensor, COUNT(*) AS n FROM readings GROUP BY sensor EMIT CHANGES"
     _, _, catalog = derived(f"CREATE {text}", declared(TABLE, declared(READINGS)))
     table, view = catalog.expect(Source, catalog.relation("areas").id), catalog.expect(MaterializedView, catalog.relation("n").id)
-    table = replace(table, include=(), columns=table.columns[:-1], sql=table.sql.replace(" INCLUDE TIMESTAMP AS rowtime", ""))
+    included = " INCLUDE PARTITION AS rowpartition, OFFSET AS rowoffset, TIMESTAMP AS rowtime"
+    assert included in table.sql
+    table = replace(table, include=(), columns=table.columns[:-3], sql=table.sql.replace(included, ""))
     view = replace(view, columns=view.columns[:-1], query=view.query.replace(", max(rowtime) AS rowtime", ""))
     catalog = catalog.apply(Change(put=(table, view)))
     assert bind_definition(view, catalog).columns == view.columns
@@ -182,7 +184,7 @@ def test_tables_of_earlier_versions_have_no_rowtime() -> None:
     above, _, _ = derived(f"CREATE TABLE above AS {query} EMIT CHANGES", catalog)
     assert [c.name for c in above.columns] == ["area", "name", "n"]
     changed = replaced("ALTER TABLE areas ADD COLUMN size INT", catalog).relation("areas")
-    assert [c.name for c in changed.columns] == ["name", "area", "size", "rowtime"]
+    assert [c.name for c in changed.columns] == ["name", "area", "size", *(name for name, _ in RECORD)]
     with pytest.raises(TailgateError) as error:
         replaced(f"CREATE OR REPLACE {text}", catalog)
     assert (error.value.sqlstate, error.value.hint) == ("0A000", "DROP TABLE N, and create it again.")

@@ -45,9 +45,9 @@ def test_the_position_of_a_streams_rows_is_hidden() -> None:
     rowtime = "CAST(extract(epoch FROM rowtime) * 1000 AS bigint)"
     items = f'(v / 2) AS ksql_col_0, upper("Mixed") AS m, {rowtime} AS rowtime, k AS _rowoffset'
     assert query.text == f"SELECT {items}{HIDDEN.replace('AS _', 'AS __')} FROM derived WHERE (v > 1)"
-    assert push("SELECT v FROM derived WHERE abs(v) > 1 EMIT CHANGES").text.endswith("WHERE try((abs(v) > 1))")
+    assert push("SELECT v FROM derived WHERE 9 / v > 1 EMIT CHANGES").text.endswith("WHERE try(((9 / v) > 1))")
     assert push("SELECT v FROM derived WHERE v IS NOT NULL EMIT CHANGES").text.endswith("WHERE (NOT coalesce((v IS NULL), false))")
-    assert "GROUP BY try(abs(v))" in push("SELECT abs(v) AS a, count(*) AS n FROM derived GROUP BY abs(v) EMIT CHANGES").text
+    assert "GROUP BY try((9 / v))" in push("SELECT 9 / v AS a, count(*) AS n FROM derived GROUP BY 9 / v EMIT CHANGES").text
 
 
 def test_the_key_of_a_tables_rows() -> None:

@@ -15,18 +15,24 @@ OBEYED: dict[str, tuple[str, ...]] = {
     WRAPS: ("true", "false"),
     **dict.fromkeys(LIMITS, ()),
 }
-OF_STREAMS = """auto.offset.reset buffered.records.per.partition cache.max.bytes.buffering commit.interval.ms max.task.idle.ms
-num.standby.replicas num.stream.threads processing.guarantee replication.factor state.dir task.timeout.ms
-topology.optimization""".split()
-OF_SERVER = """cast.strings.preserve.nulls create.or.replace.enabled error.classifier.regex fail.on.deserialization.error
-fail.on.production.error headers.columns.enabled idle.connection.timeout.seconds insert.into.values.enabled
-internal.topic.min.insync.replicas internal.topic.replicas lambdas.enabled multicol.key.format.enabled nested.error.set.null
-properties.overrides.denylist pull.queries.enable query.cleanup.shutdown.timeout.ms query.error.max.queue.size
-query.persistent.active.limit query.pull.enable.standby.reads query.pull.forwarding.timeout.ms query.pull.interpreter.enabled
-query.pull.limit.clause.enabled query.pull.max.allowed.offset.lag query.pull.max.concurrent.requests query.pull.max.qps
-query.pull.metrics.enabled query.pull.range.scan.enabled query.pull.stream.enabled query.pull.table.scan.enabled
-query.push.v2.continuation.tokens.enabled query.push.v2.enabled query.push.v2.registry.installed query.retry.backoff.initial.ms
-query.retry.backoff.max.ms readonly.topics rowpartition.rowoffset.enabled runtime.feature.shared.enabled
+OF_STREAMS = """acceptable.recovery.lag auto.offset.reset buffered.records.per.partition cache.max.bytes.buffering client.id
+commit.interval.ms default.deserialization.exception.handler default.production.exception.handler default.timestamp.extractor
+fetch.min.bytes isolation.level linger.ms max.poll.interval.ms max.poll.records max.task.idle.ms max.warmup.replicas
+metadata.max.age.ms metrics.num.samples metrics.recording.level metrics.sample.window.ms num.standby.replicas num.stream.threads
+poll.ms probing.rebalance.interval.ms processing.guarantee replication.factor request.timeout.ms retries retry.backoff.ms
+rocksdb.config.setter session.timeout.ms state.cleanup.delay.ms state.dir statestore.cache.max.bytes task.timeout.ms
+topology.optimization windowstore.changelog.additional.retention.ms""".split()
+OF_SERVER = """assert.schema.default.timeout.ms assert.topic.default.timeout.ms cast.strings.preserve.nulls
+create.or.replace.enabled error.classifier.regex fail.on.deserialization.error fail.on.production.error
+headers.columns.enabled idle.connection.timeout.seconds insert.into.values.enabled internal.topic.min.insync.replicas
+internal.topic.replicas json_sr.converter.deserializer.enabled lambdas.enabled multicol.key.format.enabled
+nested.error.set.null properties.overrides.denylist pull.queries.enable query.cleanup.shutdown.timeout.ms
+query.error.max.queue.size query.persistent.active.limit query.pull.enable.standby.reads query.pull.forwarding.timeout.ms
+query.pull.interpreter.enabled query.pull.limit.clause.enabled query.pull.max.allowed.offset.lag
+query.pull.max.concurrent.requests query.pull.max.qps query.pull.metrics.enabled query.pull.range.scan.enabled
+query.pull.stream.enabled query.pull.table.scan.enabled query.push.v2.continuation.tokens.enabled query.push.v2.enabled
+query.push.v2.registry.installed query.retry.backoff.initial.ms query.retry.backoff.max.ms readonly.topics
+rowpartition.rowoffset.enabled runtime.feature.shared.enabled shared.runtimes.count
 sink.window.change.log.additional.retention source.table.materialization.enabled suppress.buffer.size.bytes suppress.enabled
 timestamp.throw.on.invalid udf.collect.metrics variable.substitution.enable""".split()
 STREAMS = "ksql.streams."  # of properties of Kafka Streams, which have a name with and without it

@@ -99,9 +99,9 @@ def source_text(statement: s.CreateItem, topic: TopicProperties, endpoint: Endpo
     time = f" FROM {quoted(topic.timestamp)}" if topic.timestamp else ""
     time += f" FORMAT {string(topic.timestamp_format)}" if topic.timestamp_format else ""
     is_stream = statement.type == "stream"
-    position = ("PARTITION AS rowpartition", "OFFSET AS rowoffset") if is_stream else ()
+    position = ("PARTITION AS rowpartition", "OFFSET AS rowoffset", f"TIMESTAMP{time} AS rowtime")
     arrival = (f"ARRIVAL AS {ARRIVAL}",) if is_stream else ()
-    included = [*(("KEY",) if keys and is_stream else ()), *map(_header, headers), *position, f"TIMESTAMP{time} AS rowtime", *arrival]
+    included = [*(("KEY",) if keys and is_stream else ()), *map(_header, headers), *position, *arrival]
     form += f" INCLUDE {', '.join(included)}{'' if is_stream else ' ENVELOPE UPSERT'}"
     place = f"FROM KAFKA BROKER {string(endpoint.brokers)} TOPIC {string(topic.topic)}"
     return f"CREATE SOURCE {quoted(statement.name)}{f' ({columns})' if columns else ''} {place} {form}"

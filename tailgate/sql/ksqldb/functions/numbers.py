@@ -81,7 +81,8 @@ def _simple(names: str) -> list[Function]:
 
 
 ROWS = (
-    *(Function("abs", (kind,), kind, "abs({0})", "The absolute value.", may_fail=True) for kind in (t.INT, t.BIGINT)),
+    Function("abs", (t.INT,), t.INT, "ksqldb_wrapped(abs(CAST({0} AS bigint)))", "The absolute value."),
+    Function("abs", (t.BIGINT,), t.BIGINT, "ksqldb_bigint_of_numeric(abs(CAST({0} AS numeric)))", "The absolute value."),
     *(Function("abs", (kind,), "same", "abs({0})", "The absolute value.") for kind in (t.DECIMAL, t.DOUBLE)),
     *_roundings("ceil", "The smallest whole number that is not less."),
     *_roundings("floor", "The greatest whole number that is not greater."),

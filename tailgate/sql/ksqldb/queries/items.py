@@ -1,11 +1,12 @@
 """The items of a projection, their names, and * expanded.
 
-An expression without a name is KSQL_COL_0, the next one KSQL_COL_1, and so on.
+An expression without a name is KSQL_COL_0, the next one KSQL_COL_1, and so on. A field of a structure has its name, with _1, _2, …
+if it is that of a column of the sources or of an earlier field.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import count
 
 from tailgate.lake.catalog.names import quoted
@@ -27,7 +28,7 @@ Items = list[tuple[e.SelectItem, str, Typed]]
 def items_of(query: e.SelectQuery, translator: Translator) -> Items:
     """Returns the items of a projection, with * expanded. Raises 42804 for NULL without a cast."""
     items: Items = []
-    generated = _generated_names(translator.scope)
+    generated, used = _generated_names(translator.scope), _source_columns(translator.scope)
     for item in query.items:
         if isinstance(item.expression, e.FieldAccess) and item.expression.name is None:
             for field in translator.fields(item.expression):
@@ -40,7 +41,11 @@ def items_of(query: e.SelectQuery, translator: Translator) -> Items:
                 position=item.position,
             )
         if item.expression is not None:
-            items.append((item, name_of(item, translator.scope) or next(generated), translator.value(item.expression)))
+            name = name_of(item, translator.scope) or next(generated)
+            if item.alias is None and isinstance(item.expression, e.FieldAccess):
+                name = _unused(name, used)
+                used.add(name)
+            items.append((item, name, translator.value(item.expression)))
             continue
         for column, name in _expanded(item, translator.scope):
             items.append((e.SelectItem(column, position=item.position), name, translator.value(column)))
@@ -112,6 +117,8 @@ def add_item(items: Items, expression: e.Expression, value: Typed, scope: Scope)
     """Adds an expression of PARTITION BY that SELECT * does not contain."""
     item, names = e.SelectItem(expression, position=expression.position), {name for _, name, _ in items}
     name = name_of(item, scope)
+    if isinstance(expression, e.FieldAccess):
+        name = _unused(name, names | _source_columns(scope))
     is_free = name and name not in {*names, *PSEUDO_COLUMNS}
     items.append((item, name if is_free else next(n for n in _generated_names(scope) if n not in names), value))
 
@@ -143,6 +150,15 @@ def unused_names(names: Iterable[str], items: Items) -> tuple[str, ...]:
 
 def columns_of(items: Items) -> tuple[tuple[str, TypeName], ...]:
     return tuple((name, typed.type) for _, name, typed in items)
+
+
+def _source_columns(scope: Scope) -> set[str]:
+    return {column for source in scope.sources for column in source.columns}
+
+
+def _unused(name: str, used: Collection[str]) -> str:
+    """Returns a name, or the first of name_1, name_2, … that is not used."""
+    return next(n for n in (name, *(f"{name}_{number}" for number in range(1, len(used) + 2))) if n not in used)
 
 
 def _generated_names(scope: Scope) -> Iterator[str]:

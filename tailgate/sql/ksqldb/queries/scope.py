@@ -20,8 +20,8 @@ WINDOWSTART = "CAST(extract(epoch FROM window_start) * 1000 AS bigint)"  # windo
 class Scope:
     """The columns of the source of a query, in order, without the pseudo columns.
 
-    `names`: the names that may qualify a column. `has_position`: whether the pseudo columns exist. `has_rowtime`: whether a table has
-    ROWTIME. `window_end`: the text of WINDOWEND, if there are windows: then WINDOWSTART and WINDOWEND exist. `joined`: the other sources
+    `names`: the names that may qualify a column. `has_position`: whether the pseudo columns exist. `of_table`: those that the rows of a
+    table have. `window_end`: the text of WINDOWEND, if there are windows: then WINDOWSTART and WINDOWEND exist. `joined`: the other sources
     of a join; then the texts of columns are qualified with the first of the names. `key`: the value of the synthetic key of a join, if
     it exists, which has the name `key_name`.
     `unnamed_key`: the column, which may be hidden, that ROWKEY stands for in a source with an unnamed key.
@@ -33,7 +33,7 @@ class Scope:
     columns: Mapping[str, TypeName]
     names: tuple[str, ...]
     has_position: bool = True
-    has_rowtime: bool = False
+    of_table: tuple[str, ...] = ()
     window_end: str | None = None
     joined: tuple[Scope, ...] = ()
     key: Typed | None = None
@@ -57,7 +57,7 @@ class Scope:
         if timed is not None and timed.is_declared and not self.of_join:
             return self.record
         columns = [self.text(column, source) for source in self.sources for column in source.columns]
-        times = [self.text("rowtime", source) for source in self.sources if source.has_rowtime]
+        times = [self.text("rowtime", source) for source in self.sources if "rowtime" in source.of_table]
         position = [text for name, text in self.position.items() if name != ARRIVAL]  # which changes if the row is read again
         return tuple(f"coalesce(CAST({text} AS text), '')" for text in (*position, *times, *columns))
 
@@ -72,7 +72,7 @@ class Scope:
         """Returns the text of ROWTIME of a row, if it has one. Without a stream it is the latest of the tables' rows."""
         if self.position:
             return self.position["rowtime"]
-        times = [self.text("rowtime", source) for source in self.sources if source.has_rowtime]
+        times = [self.text("rowtime", source) for source in self.sources if "rowtime" in source.of_table]
         return f"greatest({', '.join(times)})" if len(times) > 1 else "".join(times)
 
     @property
@@ -90,13 +90,13 @@ class Scope:
         """Returns the text of a pseudo column; empty if there is none. Without a source it is that of the query's rows."""
         if reference.column not in PSEUDO_COLUMNS:
             return ""
-        is_time = reference.column == "rowtime"
-        if reference.source is None and (is_time or not self.position):
-            return self.rowtime if is_time else ""
-        if reference.source is None:
+        if reference.source is None and reference.column == "rowtime":
+            return self.rowtime
+        if reference.source is None and self.position:
             return self.position[reference.column]
-        owners = [s for s in self.sources if reference.source in s.names and (s.has_position or (s.has_rowtime and is_time))]
-        return self.text(reference.column, owners[0]) if owners else ""
+        named = [source for source in self.sources if reference.source is None or reference.source in source.names]
+        owners = [source for source in named if source.has_position or reference.column in source.of_table]
+        return self.text(reference.column, owners[0]) if len(owners) == 1 else ""
 
     def name(self, column: str, source: Scope) -> str:
         """Returns the name that SELECT * of a join gives to a column: SOURCE_COLUMN."""

@@ -16,7 +16,7 @@ from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, type_name
 from tailgate.sql.ksqldb.expressions import SourceName, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.parser import parse
-from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, PSEUDO_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.scope import ROWKEY, Scope
 from tailgate.sql.ksqldb.statements import CreateItem
 
@@ -47,12 +47,12 @@ def scope_of(item: Item, source: SourceName) -> Scope:
     keys = key_names(item) if has_unnamed_key(item) else ()
     unnamed_key = (keys[0], all_columns[keys[0]]) if keys else None
     names = (source.alias,) if source.alias else (source.name,)
-    has_rowtime = ksqldb_of(item) is not None and not is_stream(item) and "rowtime" in all_columns
+    is_table = ksqldb_of(item) is not None and not is_stream(item)
     return Scope(
         columns,
         names,
         has_position=is_stream(item),
-        has_rowtime=has_rowtime,
+        of_table=tuple(name for name in PSEUDO_COLUMNS if is_table and name in all_columns),
         unnamed_key=unnamed_key,
         is_declared=isinstance(item, Source),
         hidden=position_columns(item),

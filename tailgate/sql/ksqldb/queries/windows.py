@@ -90,7 +90,7 @@ def _flat(source: FromClause) -> tuple[str, Scope]:
     def items() -> Iterator[str]:
         for one in scope.sources:
             hidden = () if one.unnamed_key is None else (one.unnamed_key[0],)
-            times = one.hidden if one.has_position else ("rowtime",) if one.has_rowtime else ()
+            times = one.hidden if one.has_position else one.of_table
             columns = (*one.columns, *times, *hidden)
             yield from (f"{scope.text(column, one)} AS {flat.text(column, one)}" for column in dict.fromkeys(columns))
         yield from (f"{text} AS {name}" for name, text in scope.position.items())

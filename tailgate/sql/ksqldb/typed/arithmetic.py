@@ -22,19 +22,16 @@ WRAPPING = {"+": "ksqldb_plus", "-": "ksqldb_minus", "*": "ksqldb_times"}
 
 def arithmetic(sign: str, operands: list[Typed], position: int) -> Typed:
     """Returns a sum, difference, product, quotient or remainder, or a negation. Raises 42804."""
-    operand_types = [o.type for o in operands if o.type != types.UNKNOWN]
-    if sign == "+" and len(operands) == 2 and types.VARCHAR in operand_types:
-        if any(o.type not in (types.VARCHAR, types.UNKNOWN) for o in operands):
-            raise _unsupported(operands, position)
-        return Typed(f"({' || '.join(coerced(o, types.VARCHAR).text for o in operands)})", types.VARCHAR, any(o.may_fail for o in operands))
-    if any(t.name not in types.NUMBERS for t in operand_types):
+    operand_types, may_fail = [o.type for o in operands], any(o.may_fail for o in operands)
+    if sign == "+" and operand_types == [types.VARCHAR, types.VARCHAR]:
+        return Typed(f"({' || '.join(o.text for o in operands)})", types.VARCHAR, may_fail)
+    if any(t.name not in types.NUMBERS for t in operand_types):  # NULL without a type, too
         raise _unsupported(operands, position)
-    type = types.widest(operand_types) if operand_types else types.INT
-    may_fail = any(o.may_fail for o in operands)
+    type = types.widest(operand_types)
     if len(operands) == 1:
         return _negation(coerced(operands[0], type))
     if type.name == "decimal":
-        return _decimal(sign, [coerced(o, types.INT) if o.type == types.UNKNOWN else o for o in operands])
+        return _decimal(sign, operands)
     left, right = (coerced(o, type).text for o in operands)
     if type == types.DOUBLE and sign in ("/", "%"):
         return Typed(f"{'ksqldb_quotient' if sign == '/' else 'ksqldb_remainder'}({left}, {right})", type, may_fail)
@@ -49,7 +46,7 @@ def arithmetic(sign: str, operands: list[Typed], position: int) -> Typed:
 
 
 def _unsupported(operands: list[Typed], position: int) -> DatatypeMismatch:
-    listed = " ".join(types.in_schema(o.type) for o in operands)
+    listed = " ".join("null" if o.type == types.UNKNOWN else types.in_schema(o.type) for o in operands)
     return DatatypeMismatch(f"Unsupported arithmetic types. {listed}", position=position)
 
 
