@@ -90,7 +90,7 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
 
 
 def encoded(registry: SchemaRegistryClient, subject: str, content: bytes | None) -> bytes | None:
-    """Returns a key or value as it is written: after `sr:`, JSON for AVRO and JSON, and bytes for PROTOBUF, with the subject's newest schema."""
+    """Returns a key or value as it is written. What follows `sr:` has the newest schema of the subject: JSON, and of PROTOBUF the bytes."""
     if content is None or not content.startswith(REGISTERED):
         return content
     version, data = registry.get_latest_version(subject), content.removeprefix(REGISTERED)
