@@ -164,10 +164,13 @@ class Control:
                 raise _ended() from None
             attempt = replace(attempt, again=True)
 
-    async def status(self) -> control.Answer:
-        """Returns the status of the engine's sources, views and sinks, or an empty dict if the engine is not running."""
+    async def status(self, *, lags: bool = True) -> control.Answer:
+        """Returns the status of the engine's sources, views and sinks, or an empty dict if the engine is not running.
+
+        `lags`: with the numbers of unread records of sources, for which the engine asks their brokers.
+        """
         try:
-            status, answer = await self._request(control.STATUS, STATUS_TIMEOUT_S)
+            status, answer = await self._request(control.status_path(lags=lags), STATUS_TIMEOUT_S)
         except SystemError_:
             return {}
         return answer if status == 200 else {}

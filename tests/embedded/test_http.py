@@ -20,7 +20,7 @@ Doors = dict[str, tuple[int, str]]  # port, and headers that authenticate a requ
 
 @pytest.fixture(scope="module")
 def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
-    control = Control(Answers(lambda *_: {}, lambda *_: {}, dict, lambda _: {}))
+    control = Control(Answers(lambda *_: {}, lambda *_: {}, lambda lags: {}, lambda _: {}))
     control.start()
     presto, registry = Presto(0, "127.0.0.1:1"), RegistryServer(tmp_path_factory.mktemp("registry"), 0)
     threads = [ServerThread(presto, "presto"), ServerThread(registry, "registry")]

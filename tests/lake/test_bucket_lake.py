@@ -52,7 +52,7 @@ def test_a_reader_that_waits_makes_few_requests(lake: Lake, s3: S3) -> None:
 def test_a_reader_that_the_engine_wakes_makes_no_requests(lake: Lake, s3: S3) -> None:
     """It does not look at the log before the engine has announced an entry."""
     writer = open_epoch(lake)
-    control = Control(Answers(lambda *_: {}, EntryStream(lake.log).serve, dict, lambda *_: {}))
+    control = Control(Answers(lambda *_: {}, EntryStream(lake.log).serve, lambda lags: {}, lambda *_: {}))
     control.start()
     writer.announce(address=control.address, token=control.token)
     reader = Lake(lake.location)

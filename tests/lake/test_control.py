@@ -29,7 +29,7 @@ from testing.engine_process import until
 
 @pytest.fixture
 def engine() -> Iterator[Control]:
-    server = Control(Answers(lambda *_: {}, lambda connection: None, dict, lambda *_: {}))
+    server = Control(Answers(lambda *_: {}, lambda connection: None, lambda lags: {}, lambda *_: {}))
     server.start()
     yield server
     server.stop()
@@ -51,6 +51,11 @@ def test_paths() -> None:
     for query in ("relations=x", "timeout=nan", "timeout=-1", "timeout=x"):
         with pytest.raises(InvalidParameterValue):
             control.decode_recent(query)
+
+
+@pytest.mark.parametrize("lags", [True, False])
+def test_the_path_of_the_status(lags: bool) -> None:
+    assert control.decode_status(control.status_path(lags=lags).partition("?")[2]) == lags
 
 
 def test_an_error() -> None:
@@ -87,7 +92,7 @@ def test_the_engine_refuses_other_versions(engine: Control, version: str | None,
 def test_a_busy_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While its queue is full, the kernel drops requests for connections. TCP sends them again after a second."""
     monkeypatch.setattr(server._Server, "request_queue_size", 0)
-    busy = Control(Answers(lambda *_: {}, lambda connection: None, dict, lambda *_: {"number": 7}))
+    busy = Control(Answers(lambda *_: {}, lambda connection: None, lambda lags: {}, lambda *_: {"number": 7}))
     lake = Lake.create(tmp_path / "lake")
     Announcement.mine(1, busy.address, busy.token, None).write(lake)
 
@@ -155,7 +160,7 @@ def test_the_lake_is_looked_at_for_another_engine_only(tmp_path: Path, monkeypat
     """A request goes to the engine of the last one, unless that one takes no connection or the log has a later epoch."""
     lake, looks, look = Lake.create(tmp_path / "lake"), list[Lake](), engine_looks._look
     monkeypatch.setattr(engine_looks, "_look", lambda lake: looks.append(lake) or look(lake))
-    engines = [Control(Answers(lambda *_: {}, lambda connection: None, lambda n=n: {"n": n}, lambda *_: {})) for n in range(3)]
+    engines = [Control(Answers(lambda *_: {}, lambda connection: None, lambda lags, n=n: {"n": n}, lambda *_: {})) for n in range(3)]
     read = Lake(lake.path)
     client = Client(read)
 

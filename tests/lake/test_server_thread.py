@@ -38,7 +38,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 SERVERS: dict[str, Callable[[Path], Stoppable]] = {
-    "control": lambda folder: Control(Answers(lambda *_: {}, lambda *_: {}, dict, lambda _: {})),
+    "control": lambda folder: Control(Answers(lambda *_: {}, lambda *_: {}, lambda lags: {}, lambda _: {})),
     "metrics": lambda folder: Endpoint(Address("127.0.0.1", 0), Metrics(()), Health()),
     "presto": lambda folder: ServerThread(Presto(0, "127.0.0.1:1"), "presto"),
     "registry": lambda folder: ServerThread(RegistryServer(folder, 0), "registry"),

@@ -11,6 +11,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from tailgate.gateway.control import Control
 from tailgate.gateway.execute.monitoring import restrictions, system_relations
 from tailgate.gateway.freshness import rows as freshness
 from tailgate.gateway.freshness.lags import History
@@ -123,6 +124,30 @@ def test_texts(
 def test_columns(query: str, columns: str, live: Live, computation: Computation) -> None:
     rows(live, query)
     assert computation.restrictions["freshness"].columns == set(columns.split())
+
+
+@pytest.mark.parametrize(
+    ("query", "lags"),
+    [
+        ("SELECT * FROM tailgate.sources", True),
+        ("SELECT name FROM tailgate.sources ORDER BY lag", True),
+        ("SELECT a.name FROM tailgate.sources a, tailgate.sources b", True),
+        ("SELECT name, status FROM tailgate.sources WHERE name = 'v'", False),
+        ("SELECT name, lag_ms FROM tailgate.freshness UNION ALL SELECT status, 0 FROM tailgate.sources", False),
+        ("SELECT * FROM tailgate.sinks", False),
+    ],
+)
+def test_brokers_are_asked_for_a_query_that_reads_the_lag(query: str, lags: bool, live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests: list[bool] = []
+    status = Control.status
+
+    async def counted(self: Control, *, lags: bool = True) -> Any:
+        requests.append(lags)
+        return await status(self, lags=lags)
+
+    monkeypatch.setattr(Control, "status", counted)
+    rows(live, query)
+    assert requests == [lags]
 
 
 def test_the_figures_of_windows_that_a_query_reads(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ class Engine:
         answers = Answers(
             self.statement,
             EntryStream(lake.log).serve,
-            lambda: status,
+            lambda lags: status,
             self.writes.write,
             table=self.change_table,
             sequence=self.sequence,

@@ -74,9 +74,11 @@ from tailgate.lake.control.requests import (
     check_version,
     decode_freshness,
     decode_recent,
+    decode_status,
     freshness_path,
     headers,
     recent_path,
+    status_path,
 )
 
 __all__ = [
@@ -122,6 +124,7 @@ __all__ = [
     "decode",
     "decode_freshness",
     "decode_recent",
+    "decode_status",
     "encode",
     "encode_part",
     "error_fields",
@@ -130,4 +133,5 @@ __all__ = [
     "headers",
     "next_part",
     "recent_path",
+    "status_path",
 ]

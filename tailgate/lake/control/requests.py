@@ -238,6 +238,16 @@ def decode_freshness(query: str) -> tuple[int, int]:
     return _whole(words.get("after", ["0"])[0]), _whole(words.get("version", ["0"])[0])
 
 
+def status_path(*, lags: bool) -> str:
+    """Returns the path of a request for the engine's status. `lags`: with the numbers of unread records, for which it asks brokers."""
+    return STATUS if lags else f"{STATUS}?lags=no"
+
+
+def decode_status(query: str) -> bool:
+    """Returns whether a request's query asks for the numbers of unread records."""
+    return parse_qs(query).get("lags") != ["no"]
+
+
 def recent_path(relations: Iterable[int], timeout_s: float) -> str:
     """Returns the path of a request for an entry with all that Kafka holds now for these relations."""
     return f"{RECENT}?relations={','.join(map(str, sorted(relations)))}&timeout={timeout_s:g}"

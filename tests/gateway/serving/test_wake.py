@@ -26,7 +26,7 @@ ONE_POLL_S = 60.0  # so long that only the stream can be fast enough
 
 def engine_of(model: ModelLake, token: str = "", listen: str | None = None) -> Control:
     """Returns a control interface that announces the entries of the model, at the lake's address."""
-    control = Control(Answers(lambda *_: {}, EntryStream(model.lake.log).serve, dict, lambda *_: {}), listen=listen)
+    control = Control(Answers(lambda *_: {}, EntryStream(model.lake.log).serve, lambda lags: {}, lambda *_: {}), listen=listen)
     control.start()
     model.writer.announce(address=control.address, token=token or control.token, certificate=control.certificate)
     return control

@@ -44,7 +44,7 @@ class Watched:
 
     def start_engine(self) -> None:
         nothing: Any = lambda *arguments: {}  # noqa: E731
-        self.control = Control(Answers(nothing, nothing, dict, nothing, health=lambda: self.health))
+        self.control = Control(Answers(nothing, nothing, nothing, nothing, health=lambda: self.health))
         self.control.start()
         Announcement.mine(self.live.model.writer.epoch, self.control.address, self.control.token, None).write(self.lake)
 

@@ -83,7 +83,7 @@ def _no_lines(request: protocol.StatementRequest) -> Generator[list[str]]:
 class Answers:
     """The functions that answer requests; the control interface sends their results as JSON.
 
-    `statement(sql, settings, resolution, client)`, `entries(connection)`, which answers until the client disconnects,
+    `statement(sql, settings, resolution, client)`, `status(lags)`, `entries(connection)`, which answers until the client disconnects,
     `write(body, id, again)`, `recent(relations, timeout)`, `table(body, client)`, `sequence(body, client)`,
     `freshness(after, version)`, `hand_over()`, `plan(request)` for a statement in a transaction block, `block(body, client)`,
     `push(request, client)` and `lock(body, client)`, whose second result is called when the connection has ended, `print(request)`: the
@@ -92,7 +92,7 @@ class Answers:
 
     statement: Callable[[str, dict[str, str], Resolution, Client], dict[str, Any]]
     entries: Callable[[socket.socket], None]
-    status: Callable[[], dict[str, Any]]
+    status: Callable[[bool], dict[str, Any]]
     write: Callable[[bytes, str, bool], dict[str, Any]]
     recent: Callable[[list[int], float], dict[str, Any]] = lambda relations, timeout: {}
     table: Callable[[bytes, Client], dict[str, Any]] = lambda body, client: {}
@@ -179,7 +179,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
                 self.server.answers.entries(self.connection)
             elif url.path == protocol.STATUS:
-                self._answer(200, {**self.server.answers.status(), "internal_errors": self.server.errors.rows()})
+                status = self.server.answers.status(protocol.decode_status(url.query))
+                self._answer(200, {**status, "internal_errors": self.server.errors.rows()})
             elif url.path == protocol.HEALTH:
                 self._answer(200, self.server.answers.health())
             elif url.path == protocol.RECENT:

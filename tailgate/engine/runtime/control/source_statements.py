@@ -191,7 +191,7 @@ class Attending:
         return item.brokers, self._engine.opened(item.settings if isinstance(item, Connection) else item.kafka)
 
 
-def lags(sources: Iterable[Source], offsets: Mapping[str, Any], place: Callable[[Source], Place]) -> dict[int, int]:
+def unread(sources: Iterable[Source], offsets: Mapping[str, Any], place: Callable[[Source], Place]) -> dict[int, int]:
     """Returns the number of unread records in the topic of each source, by source id.
 
     Sends one request per broker. Omits sources whose broker does not answer.

@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 
 from tailgate.engine.plan.views import nodes
 from tailgate.engine.runtime.backfill.installation import Installation
-from tailgate.engine.runtime.control.source_statements import lags
+from tailgate.engine.runtime.control.source_statements import unread
 from tailgate.lake.catalog import MaterializedView, Sink, Source
 from tailgate.lake.errors import SystemError_
 from tailgate.lake.readers import holds
@@ -31,13 +31,14 @@ class Status:
         # when the records of a source or sink were counted, and how many there were
         self._counted: dict[int, tuple[float, int]] = {}
 
-    def __call__(self) -> Answer:
+    def __call__(self, lags: bool = True) -> Answer:
+        """Returns the status of all items. `lags`: with the numbers of unread records of sources, for which it asks their brokers."""
         engine = self._engine
         catalog = engine.catalog
         items = catalog.visible
         durations = sorted(engine.runner.durations)
         sources = [i for i in items if isinstance(i, Source)]
-        behind = lags((i for i in sources if engine.health.of(i) is None), engine.newest.offsets, engine.place)
+        behind = unread((i for i in sources if engine.health.of(i) is None), engine.newest.offsets, engine.place) if lags else {}
         return {
             "sources": {catalog.name_of(i).sql: self._source(i, behind.get(i.id)) for i in sources},
             "views": {catalog.name_of(i).sql: self._view(i) for i in items if isinstance(i, MaterializedView)},

@@ -14,7 +14,7 @@ const PAGES = {
   connections: ["Connections", connections], statements: ["Statements", statements], sinks: ["Subscriptions and sinks", sinks],
   settings: ["Settings", settings],
 };
-const REFRESH_MS = 2000;
+const REFRESH_MS = 5000;
 let open = new AbortController();
 
 function visit() {

@@ -26,7 +26,7 @@ from tailgate.sql.plan.rewriting import columns_of, columns_of_all, conjuncts, s
 from tailgate.sql.plan.traversal import inputs, scalars_of
 from tailgate.sql.render.duckdb import render
 
-RESTRICTED = frozenset(SYSTEM_RELATIONS[name].id for name in ("freshness", "freshness_history"))
+RESTRICTED = frozenset(SYSTEM_RELATIONS[name].id for name in ("freshness", "freshness_history", "sources"))
 MIRRORED = {"<": ">", "<=": ">=", "=": "="}  # operators, with those for exchanged sides
 
 

@@ -29,6 +29,7 @@ from tailgate.sql.authorization import may_see
 from tailgate.sql.system_queries import HISTORY
 from tailgate.values.strings.jsonb import canonical
 
+SOURCES = SYSTEM_RELATIONS["sources"].id
 Rows: TypeAlias = "list[dict[str, Any]] | pa.Table"
 
 
@@ -91,8 +92,9 @@ class SystemRelations:
         ids = frozenset(filter(is_system, relations))
         if not ids:
             return {}
-        status = await self._gateway.control.status() if ids & item_status.ASK_ENGINE else {}
         of = {} if query is None else await restrictions(self._gateway.serving, query, values)
+        lags = SOURCES in ids and of.get(SOURCES, NONE).reads("lag")
+        status = await self._gateway.control.status(lags=lags) if ids & item_status.ASK_ENGINE else {}
         items = [item for item in SYSTEM_RELATIONS.values() if item.id in ids]
         return await self._gateway.serving.system.call(
             lambda: {i.id: _changes(i, self.rows(i.name, status, of.get(i.id, NONE))) for i in items}
