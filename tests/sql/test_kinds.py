@@ -71,6 +71,6 @@ def test_the_longest_words_choose_the_parser(text: str, statement: str) -> None:
     assert kinds.kind_of(parse(text)).statement.__name__ == statement
 
 
-def test_listen_is_refused() -> None:
-    with pytest.raises(FeatureNotSupported, match="LISTEN is not supported"):
-        parse("LISTEN changes")
+def test_load_is_refused() -> None:
+    with pytest.raises(FeatureNotSupported, match="LOAD is not supported"):
+        parse("LOAD 'library'")

@@ -121,7 +121,6 @@ REFUSED = {
     "CREATE FUNCTION f() RETURNS trigger LANGUAGE SQL AS $$ SELECT 1 $$": "functions that return trigger are not supported",
     "CREATE FUNCTION f() RETURNS void LANGUAGE SQL AS $$ SELECT 1 $$": "functions that return void are not supported",
     "CREATE FUNCTION f(OUT a int) LANGUAGE SQL AS $$ SELECT 1 $$": "OUT parameters are not supported",
-    "CREATE FUNCTION f(VARIADIC a int[]) RETURNS int LANGUAGE SQL AS $$ SELECT 1 $$": "VARIADIC parameters are not supported",
     "CREATE FUNCTION f(a anyelement) RETURNS int LANGUAGE SQL AS $$ SELECT 1 $$": "type anyelement is not supported",
     "CREATE FUNCTION f() RETURNS int LANGUAGE SQL AS $$ SELECT 1; SELECT 2 $$": "a function of several statements is not supported",
     "CREATE FUNCTION f() RETURNS int LANGUAGE SQL AS $$ DELETE FROM t $$": "a function that changes something is not supported",

@@ -35,3 +35,37 @@ SELECT id, concat(VARIADIC words) AS a, concat_ws('-', VARIADIC n) AS b, jsonb_b
 SELECT id, format('%s|%s', VARIADIC words || ARRAY['p', 'q']) AS a FROM t ORDER BY id;
 SELECT pg_catalog.nullif();
 SELECT pg_catalog.array();
+-- functions with VARIADIC
+CREATE FUNCTION total(VARIADIC numbers int[]) RETURNS bigint LANGUAGE SQL AS $$ SELECT sum(n) FROM unnest(numbers) AS u (n) $$;
+SELECT total(1), total(1, 2, 3), total(VARIADIC ARRAY[4, 5]), total(VARIADIC '{}'::int[]), total(VARIADIC NULL), total(1, NULL, '3'), total(2::smallint, 3);
+SELECT total(ARRAY[1, 2]);
+SELECT total();
+SELECT total('x');
+SELECT total(1, 2.5);
+SELECT total(numbers => 1);
+SELECT total(VARIADIC numbers => ARRAY[1, 2]);
+SELECT id, total(id, id + 1), total(VARIADIC n) FROM t ORDER BY id;
+CREATE FUNCTION joined(separator text, VARIADIC parts text[] DEFAULT '{none}') RETURNS text LANGUAGE SQL RETURN array_to_string(parts, separator);
+SELECT joined('-'), joined('-', 'a'), joined('-', 'a', 'b', NULL, 'c'), joined('-', VARIADIC ARRAY['x', 'y']), joined(separator => '+', VARIADIC parts => ARRAY['x', 'y']);
+SELECT joined('-', id::text, words[1]) FROM t ORDER BY id;
+CREATE FUNCTION one_or_more(a int) RETURNS text LANGUAGE SQL RETURN 'one';
+CREATE FUNCTION one_or_more(VARIADIC a int[]) RETURNS text LANGUAGE SQL RETURN 'many';
+SELECT one_or_more(1), one_or_more(1, 2), one_or_more(VARIADIC ARRAY[1]);
+CREATE FUNCTION greatest_of(VARIADIC a numeric[]) RETURNS numeric LANGUAGE SQL AS 'SELECT max(v) FROM unnest($1) AS u (v)';
+SELECT greatest_of(1, 2.50, 2), greatest_of(1.5::numeric(10, 3), 1);
+CREATE FUNCTION numbered_rows(VARIADIC a text[]) RETURNS TABLE (n int, word text) LANGUAGE SQL AS $$ SELECT i::int, a[i] FROM generate_subscripts(a, 1) AS g (i) $$;
+SELECT * FROM numbered_rows('x', 'y') ORDER BY n;
+CREATE FUNCTION bad(VARIADIC a int) RETURNS int LANGUAGE SQL RETURN 1;
+CREATE FUNCTION bad(VARIADIC a int[], b int) RETURNS int LANGUAGE SQL RETURN 1;
+SELECT proname, provariadic::regtype, proargmodes, proallargtypes, proargnames, pronargs, pg_get_function_arguments(oid), pg_get_function_identity_arguments(oid) FROM pg_proc WHERE proname IN ('total', 'one_or_more') ORDER BY 1, 4;
+CREATE OR REPLACE FUNCTION total(VARIADIC numbers int[]) RETURNS bigint LANGUAGE SQL AS $$ SELECT count(*) FROM unnest(numbers) AS u (n) $$;
+SELECT total(7, 8, 9);
+COMMENT ON FUNCTION total(VARIADIC int[]) IS 'of numbers';
+DROP FUNCTION total(VARIADIC numbers int[]), joined(text, text[]), greatest_of, numbered_rows;
+DROP FUNCTION one_or_more(int[]), one_or_more(int);
+-- arrays as json with line breaks
+SELECT array_to_json(ARRAY[1, 2, 3], true) AS a, array_to_json(ARRAY[1, 2], false) AS b, array_to_json(ARRAY[1, 2], NULL) AS c, array_to_json('{}'::int[], true) AS d, array_to_json(NULL::int[], true) AS e;
+SELECT array_to_json('{{1,5},{99,100}}'::int[], true) AS a, array_to_json(ARRAY['a,[b', 'c"],', NULL], true) AS b, array_to_json(ARRAY['{"a": [1, 2], "b": "x"}'::json, '[1,2]'], true) AS c;
+SELECT id, array_to_json(words, id > 1) FROM t ORDER BY id;
+SELECT array_to_json(ARRAY[1], 'x');
+SELECT array_to_json(1, true);

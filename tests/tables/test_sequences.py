@@ -104,7 +104,8 @@ REFUSED = (
     "SELECT (SELECT nextval('s'))",
     "SELECT CASE WHEN random() < 2 THEN nextval('s') END",
     "SELECT CASE WHEN true THEN setval('s', 1) END",
-    "SELECT coalesce(NULL, nextval('s'))",
+    "SELECT coalesce(nextval('s'), nextval('s'))",
+    "SELECT coalesce(NULL, setval('s', 1))",
     "SELECT 1 ORDER BY nextval('s')",
     "CREATE VIEW v AS SELECT nextval('s')",
     "CREATE TABLE other (n int CHECK (n < nextval('s')))",
@@ -123,7 +124,7 @@ REFUSED = (
     "SELECT nextval('s' || '')",
     "CREATE ENDPOINT e GET '/e' AS SELECT nextval('s')",
     "CREATE FUNCTION f() RETURNS bigint LANGUAGE SQL AS 'SELECT nextval(''s'')'",
-    "CREATE TEMPORARY SEQUENCE other",
+    "CREATE UNLOGGED SEQUENCE other",
 )
 
 

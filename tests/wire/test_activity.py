@@ -127,8 +127,6 @@ def test_roles_in_the_catalog(live: Live, statements: Statements) -> None:
                 False,
                 True,
             )
-        with pytest.raises(errors.FeatureNotSupported, match="NOTIFY is not supported"):
-            connection.execute("select pg_notify('a', 'b')")
         with pytest.raises(errors.FeatureNotSupported, match="lo_create"):
             connection.execute("select lo_create(0)")
 

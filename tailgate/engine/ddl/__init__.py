@@ -13,10 +13,9 @@ All functions raise an error for an incorrect statement, and 0A000 with the name
 one that is not supported.
 """
 
-from tailgate.engine.ddl.alter import alter, alter_sequence, comment
+from tailgate.engine.ddl.alter import alter, alter_sequence
 from tailgate.engine.ddl.composites import create_composite
 from tailgate.engine.ddl.definitions import check_definitions, check_types
-from tailgate.engine.ddl.drop import Notice, drop, drop_schemas
 from tailgate.engine.ddl.endpoint import create_endpoint
 from tailgate.engine.ddl.enums import alter_type, create_enum
 from tailgate.engine.ddl.function import comment_on_function, create_function, drop_function
@@ -36,6 +35,8 @@ from tailgate.engine.ddl.schema import alter_schema, create_schema
 from tailgate.engine.ddl.subscription import create_subscription
 from tailgate.engine.ddl.table import alter_table, create_table
 from tailgate.engine.ddl.view import create_view, errors_item
+from tailgate.sql.comments import comment
+from tailgate.sql.drop import Notice, drop, drop_schemas
 from tailgate.sql.new_items import find_item
 
 __all__ = [

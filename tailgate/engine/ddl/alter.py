@@ -1,4 +1,4 @@
-"""ALTER … RENAME TO, SET SCHEMA, OWNER TO, SET and RESET, ALTER SEQUENCE, and COMMENT ON: the changed items and their dependents.
+"""ALTER … RENAME TO, SET SCHEMA, OWNER TO, SET and RESET, and ALTER SEQUENCE: the changed items and their dependents.
 
 Items whose text contains a changed name or option get a new text.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
 from tailgate.engine.ddl.enums import with_tables
 from tailgate.engine.ddl.history import OPTION, milliseconds
 from tailgate.lake.catalog import Catalog, Change, Companion, Composite, DroppedWithOwner, Function, HistoryItem, Index, Item, Sequence
@@ -18,15 +17,14 @@ from tailgate.lake.errors import (
     FeatureNotSupported,
     InvalidTableDefinition,
     ObjectNotInPrerequisiteState,
-    UndefinedColumn,
     UndefinedTable,
     WrongObjectType,
 )
 from tailgate.sql import sequence_definitions
 from tailgate.sql.definitions import bind_definition, rename_references
+from tailgate.sql.drop import Notice, find_of_kind, notice
 from tailgate.sql.set_option import set_option
-from tailgate.sql.statements import AlterItem, AlterSequence, Comment, CreateSource, CreateTable, CreateView, parse
-from tailgate.sql.tables.constraints import commented
+from tailgate.sql.statements import AlterItem, AlterSequence, CreateSource, CreateTable, CreateView, parse
 from tailgate.sql.tables.owners import given
 
 
@@ -159,24 +157,3 @@ def _check(item: Item, catalog: Catalog) -> None:
         raise FeatureNotSupported(
             f'a new name for what {item.kind} "{item.name}" reads is not supported', detail=error.message, hint="Drop that first."
         ) from error
-
-
-def comment(statement: Comment, catalog: Catalog) -> Change:
-    """Returns the change that sets a comment of an item, a column, a constraint or a schema."""
-    if statement.kind == "schema":
-        return Change(put_schemas=(replace(catalog.schema(statement.name.name), comment=statement.text or ""),))
-    if statement.kind == "constraint":
-        return Change(put=(commented(catalog.named(statement.name), statement.part, statement.text or "", catalog),))
-    if statement.kind is None:
-        item = catalog.named(statement.name)
-        if statement.part not in [c.name for c in item.columns]:
-            raise UndefinedColumn(f'column "{statement.part}" of relation "{item.name}" does not exist')
-    else:
-        relation = find_of_kind(statement.kind, statement.name, catalog, word="relation")
-        assert relation is not None
-        item = relation
-    comments = dict(item.comments)
-    comments.pop(statement.part, None)
-    if statement.text:
-        comments[statement.part] = statement.text
-    return Change(put=(replace(item, comments=comments),))

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from typing_extensions import assert_never
 
-from tailgate.engine.ddl.drop import Notice, notice
 from tailgate.lake.catalog import Catalog, Change, Composite, Table
 from tailgate.lake.catalog.custom_types import check_no_column, types_of
 from tailgate.lake.catalog.dropping import described
@@ -26,6 +25,7 @@ from tailgate.lake.errors import (
     UndefinedTable,
 )
 from tailgate.lake.types import Field
+from tailgate.sql.drop import Notice, notice
 from tailgate.sql.new_items import check_columns, known_domain, stored_type
 from tailgate.sql.statements import (
     AddAttribute,

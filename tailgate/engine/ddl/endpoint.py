@@ -9,7 +9,6 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tailgate.engine.ddl.drop import Notice, notice
 from tailgate.engine.ddl.durations import DAY_MS, bounded_milliseconds
 from tailgate.lake.catalog import Catalog, Endpoint, Table
 from tailgate.lake.catalog.formats import IDEMPOTENCY_KEYS, IDEMPOTENCY_KEYS_KEY
@@ -18,6 +17,7 @@ from tailgate.lake.catalog.schemas import ENDPOINTS, ENDPOINTS_ID, IDEMPOTENCY_K
 from tailgate.lake.errors import DuplicateObject, FeatureNotSupported, InvalidParameterValue
 from tailgate.lake.types import Field
 from tailgate.sql.bind import bind_query, bind_write
+from tailgate.sql.drop import Notice, notice
 from tailgate.sql.new_items import check_built_in, check_columns, normalized
 from tailgate.sql.plan import Query
 from tailgate.sql.plan.session_calls import separated

@@ -14,7 +14,6 @@ from typing_extensions import assert_never
 
 from tailgate.engine.ddl.composites import alter_attributes
 from tailgate.engine.ddl.composites import definition as composite_definition
-from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
 from tailgate.lake.catalog import (
     Alert,
     Catalog,
@@ -51,6 +50,7 @@ from tailgate.sql.binder.writes.generated import values as generated_values
 from tailgate.sql.binder.writes.index_expressions import stored_value
 from tailgate.sql.binder.writes.targets import checks_of, default_of
 from tailgate.sql.definitions import bind_definition
+from tailgate.sql.drop import Notice, find_of_kind, notice
 from tailgate.sql.statements import AddValue, AlterType, CreateEnum, NewOwner, RenameValue
 from tailgate.sql.tables.definition import definition as table_definition
 from tailgate.sql.tables.domains import definition as domain_definition

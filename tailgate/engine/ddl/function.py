@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.engine.ddl.drop import Notice, notice, removal
 from tailgate.engine.ddl.replace import replacements
 from tailgate.lake.catalog import Catalog, Change, Function, Item
 from tailgate.lake.catalog.functions import find, matching, signature
@@ -27,6 +26,7 @@ from tailgate.lake.errors import (
 from tailgate.lake.types import Field, Type
 from tailgate.sql.binder.expressions.sql_functions import is_built_in
 from tailgate.sql.binder.queries.function_bodies import check_body
+from tailgate.sql.drop import Notice, notice, removal
 from tailgate.sql.new_items import check_built_in, normalized
 from tailgate.sql.statements import CommentOnFunction, CreateFunction, DropFunction, FunctionName
 
@@ -98,6 +98,7 @@ def _function(statement: CreateFunction, text: str, owner: int, schema: Schema, 
         rows=rows,
         strict=statement.strict,
         volatility=statement.volatility,
+        variadic=any(argument.variadic for argument in statement.arguments),
     )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.engine.ddl.alter import with_renamed_texts
-from tailgate.engine.ddl.drop import Notice, notice
 from tailgate.lake.catalog import Catalog, Change
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.catalog.schemas import BUILT_IN, Schema
 from tailgate.lake.errors import DuplicateSchema, ObjectNotInPrerequisiteState, ReservedName
+from tailgate.sql.drop import Notice, notice
 from tailgate.sql.statements import AlterSchema, CreateSchema
 from tailgate.sql.tables.owners import access_given
 

@@ -265,6 +265,8 @@ class _Rules:
                 "range", exp.Literal.number(first), exp.Add(this=call("len", arguments[0]), expression=exp.Literal.number(first))
             )
             return exp.Cast(this=call("unnest", indexes), to=exp.DataType.build("INTEGER", dialect="duckdb"))
+        if name == "pg_listening_channels":
+            return call("unnest", call(f"pg_{name}_0"))
         if name == "array_lower":
             return exp.Literal.number(1)
         if name == "array_remove":

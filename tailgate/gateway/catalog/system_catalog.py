@@ -23,6 +23,7 @@ from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.catalog.schemas import TAILGATE
 from tailgate.lake.types import Field, Type, arrow_schema
 from tailgate.sql.authorization import Authorized
+from tailgate.sql.render.duckdb import arguments
 
 # Calls a function with a new in-memory DuckDB instance, then locks it: gateway.mirrors.sandbox.
 Opener = Callable[[Callable[[duckdb.DuckDBPyConnection], None]], duckdb.DuckDBPyConnection]
@@ -147,7 +148,7 @@ class SystemCatalog:
         The rewrite may have removed a parameter, such as the dimension of an array function, and
         DuckDB refuses a value for it.
         """
-        used_values = {str(n): values[n - 1] for n in used if n <= len(values)}
+        used_values = arguments(values, (n for n in used if n <= len(values)), ())
         try:
             return connection.execute(sql, used_values) if used_values else connection.execute(sql)
         except duckdb.Error as error:

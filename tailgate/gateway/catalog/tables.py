@@ -21,7 +21,7 @@ EMPTY = {
     "pg_options_to_table": {"option_name": "VARCHAR", "option_value": "VARCHAR"},
     "pg_partition_tree": {"relid": "UINTEGER", "parentrelid": "UINTEGER", "isleaf": "BOOLEAN", "level": "INTEGER"},
 }
-DERIVED = (*EMPTY, "generate_subscripts")
+DERIVED = (*EMPTY, "generate_subscripts", "pg_listening_channels")
 TABLE_FUNCTIONS = ("ExplodingGenerateSeries", "Unnest", "Explode", "GenerateSeries")
 
 

@@ -111,6 +111,8 @@ RESULTS = {
     "json_build_object": "json",
     "pg_advisory_unlock_all": "void",
     "pg_notify": "void",
+    "pg_listening_channels": "text",
+    "pg_notification_queue_usage": "float8",
     "pg_relation_size": "int8",
     "count": "int8",
     "row_number": "int8",

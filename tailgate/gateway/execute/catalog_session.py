@@ -83,6 +83,23 @@ class CatalogSession:
         self._session.call_soon(self._session.transaction.advisory_locks.release_all)
         return ""
 
+    def notify(self, channel: str, payload: str) -> str:
+        """Sends a notification when the transaction is committed. Returns the empty text of type void. Raises 22023, 53200, 54000."""
+
+        async def notify() -> str:
+            self._session.notifications.notify(channel, payload, self.process)
+            return ""
+
+        return asyncio.run_coroutine_threadsafe(notify(), self._loop).result(EXPORT_TIMEOUT_S)
+
+    def listening_channels(self) -> list[str]:
+        """Returns the channels of LISTEN."""
+        return sorted(self._session.notifications.channels)
+
+    def notification_queue_usage(self) -> float:
+        """Returns the part of the queue of notifications to other gateways that is in use."""
+        return self._session.gateway.exchange.usage
+
     def signal(self, process: int, *, terminate: bool) -> bool:
         """Implements pg_cancel_backend and pg_terminate_backend.
 

@@ -102,6 +102,7 @@ def discard(session: Session, bound: Bound, statement: s.Discard, values: Sequen
         session.settings.reset(None)
         session.variables.clear()
         session.transaction.advisory_locks.release_all()
+        session.notifications.unlisten(None)
     if statement.what in ("all", "sequences"):
         session.sequences.clear()
     if statement.what in ("all", "temp"):
@@ -123,8 +124,19 @@ def deallocate(session: Session, bound: Bound, statement: s.Deallocate, values: 
     return "DEALLOCATE"
 
 
+def listen(session: Session, bound: Bound, statement: s.Listen, values: Sequence[object]) -> str:
+    session.notifications.listen(statement.channel)
+    return "LISTEN"
+
+
 def unlisten(session: Session, bound: Bound, statement: s.Unlisten, values: Sequence[object]) -> str:
+    session.notifications.unlisten(statement.channel)
     return "UNLISTEN"
+
+
+def notify(session: Session, bound: Bound, statement: s.Notify, values: Sequence[object]) -> str:
+    session.notifications.notify(statement.channel, statement.payload, session.client.process)
+    return "NOTIFY"
 
 
 def create_extension(session: Session, bound: Bound, statement: s.CreateExtension, values: Sequence[object]) -> str:

@@ -167,9 +167,9 @@ def _collectable(write: WritePlan) -> Query | None:
     """Returns the rows of an INSERT that may be evaluated with others if they are constants: without other results and checks."""
     if not isinstance(write, InsertPlan) or write.conflict != "error" or write.returning is not None or write.view_checks:
         return None
-    if write.rows is None:
+    if write.rows is None or write.rows.calls or write.rows.session_values or write.own.asks_session:
         return None
-    return None if is_temporary(write.table.id) or write.rows.calls or write.rows.session_values else write.rows
+    return None if is_temporary(write.table.id) else write.rows
 
 
 async def settle(session: Session) -> None:

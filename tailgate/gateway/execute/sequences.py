@@ -17,6 +17,7 @@ from tailgate.lake.errors import (
     FeatureNotSupported,
     InsufficientPrivilege,
     ObjectNotInPrerequisiteState,
+    TailgateError,
     UndefinedTable,
 )
 from tailgate.sql.functions.session_values import NAMES
@@ -58,7 +59,7 @@ async def called(session: Session, call: SessionCall, arguments: Values[object])
     if call.name == "lastval":
         return _last(session)
     if call.name in NAMES:
-        return await _value(session, call.name, arguments)
+        return await _value(session, call, arguments)
     if not call.sequence:
         raise FeatureNotSupported(f"{call.name} in a statement that writes is not supported", hint="Call it in a SELECT without FROM.")
     sequence = _sequence(session, call.sequence)
@@ -76,9 +77,17 @@ async def called(session: Session, call: SessionCall, arguments: Values[object])
     return await _set(session, sequence, value, called)
 
 
-async def _value(session: Session, name: str, arguments: Values[object]) -> object:
-    """Returns the value of current_user, current_setting and the like."""
-    return None if None in arguments else await session.serving.system.value(name, arguments, CatalogSession(session), session.catalog)
+async def _value(session: Session, call: SessionCall, arguments: Values[object]) -> object:
+    """Returns the value of current_user and the like, and the outcome of a call of current_setting that may fail."""
+    if None in arguments:
+        return None
+    try:
+        value = await session.serving.system.value(call.name, arguments, CatalogSession(session), session.catalog)
+    except TailgateError as error:
+        if not call.may_fail:
+            raise
+        return f"[{error.sqlstate}] {error.message}"
+    return f"={value}" if call.may_fail else value
 
 
 async def _set(session: Session, sequence: Sequence, value: object, called: object) -> object:
@@ -138,13 +147,15 @@ def _sequence(session: Session, id: int) -> Sequence:
     item = session.naming.temporary.get(id) if temporary else session.naming.durable.items.get(id)
     if not isinstance(item, Sequence):
         raise UndefinedTable("a sequence that the statement uses was dropped")
-    return session.sequences.moved.get(id, item) if temporary else session.transaction.moved_sequence(item)
+    return session.sequences.at_position(item) if temporary else session.transaction.moved_sequence(item)
 
 
 def _move_temporary(session: Session, after: Sequence) -> None:
-    """Records the position of a sequence of a temporary table. As in PostgreSQL, ROLLBACK does not move it back."""
-    ids = session.naming.temporary.keys()
-    session.sequences.moved = {id: other for id, other in session.sequences.moved.items() if id in ids} | {after.id: after}
+    """Records the position of a temporary sequence. As in PostgreSQL, ROLLBACK does not move it back."""
+    temporary = session.naming.temporary
+    item = temporary[after.id]
+    assert isinstance(item, Sequence)
+    session.sequences.move(item, after, temporary)
 
 
 def _check_writable(session: Session, sequence: Sequence, function: str) -> None:

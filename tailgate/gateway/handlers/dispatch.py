@@ -72,7 +72,7 @@ class Executor:
 WRITES = (s.Insert, s.Update, s.Delete, s.WithWrites, LongWrite)  # of COPY … TO
 WITHOUT_SNAPSHOT = (
     *(s.Begin, s.Commit, s.Rollback, s.Savepoint, s.Release, s.RollbackTo),
-    *(s.Set, s.Reset, s.Show, s.SetConstraints, s.Lock, s.Fetch, s.Unlisten, s.Checkpoint),
+    *(s.Set, s.Reset, s.Show, s.SetConstraints, s.Lock, s.Fetch, s.Listen, s.Unlisten, s.Notify, s.Checkpoint),
 )  # after them, SET TRANSACTION is still possible, as in PostgreSQL
 
 
@@ -301,7 +301,9 @@ EXECUTORS: dict[type, Executor] = {
     s.Discard: Executor(commands.discard),
     s.Define: Executor(commands.define),
     s.CreateExtension: Executor(commands.create_extension),
+    s.Listen: Executor(commands.listen),
     s.Unlisten: Executor(commands.unlisten),
+    s.Notify: Executor(commands.notify),
     s.Refresh: Executor(maintenance.refresh),
     s.Vacuum: Executor(maintenance.vacuum),
     s.Reindex: Executor(maintenance.reindex),

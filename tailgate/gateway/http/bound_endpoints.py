@@ -163,7 +163,7 @@ def bind_writing(endpoint: Endpoint, catalog: Catalog) -> tuple[InsertPlan | Cha
 def bind_keys(catalog: Catalog) -> Rules | None:
     """Returns the rules of the table of Idempotency-Keys, or None before the first endpoint that writes."""
     keys = catalog.at(IDEMPOTENCY_KEYS_TABLE, SYSTEM[ENDPOINTS_ID])
-    return rendered(rules_of(keys, catalog.stored), compact=False)[keys.id] if isinstance(keys, Table) else None
+    return rendered(rules_of(keys, catalog.stored), 0, compact=False)[keys.id] if isinstance(keys, Table) else None
 
 
 def _without_texts(relation: plan.Relation) -> tuple[plan.Relation, tuple[bool, ...]]:

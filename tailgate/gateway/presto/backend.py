@@ -26,6 +26,8 @@ NO_FILE = os.path.join(os.devnull, "none")  # cannot exist; libpq warns of a pas
 # libpq sends a password only if the server may ask for one (require_auth), and certificates and tickets only with TLS and GSSAPI.
 NO_CREDENTIALS: dict[str, Any] = {"require_auth": "none", "sslmode": "disable", "gssencmode": "disable", "passfile": NO_FILE}
 AS_TEXT = ("interval", "jsonb", "json", "inet", "cidr", "timetz", *ALL_RANGES)
+# statements that need a session of several statements
+OF_SESSIONS = (s.Begin, s.Commit, s.Rollback, s.Set, s.Prepare, s.Execute, s.DeclareCursor, s.Listen, s.CopyTo, s.CopyFrom)
 READING = ("select", "with", "values", "table", "(")  # first words of queries that our parser may refuse: those of the system catalog
 
 
@@ -67,7 +69,7 @@ class Session(core.Session):  # type: ignore[misc]  # buenavista has no types
         assert params is None
         text = sql.strip().rstrip(";")
         statement = _parsed(text)
-        if isinstance(statement, (s.Begin, s.Commit, s.Rollback, s.Set, s.Prepare, s.Execute, s.DeclareCursor, s.CopyTo, s.CopyFrom)):
+        if isinstance(statement, OF_SESSIONS):
             what = type(statement).__name__.upper()
             raise FeatureNotSupported(f"{what} over Presto's protocol is not supported", hint="Each statement is a session of its own.")
         reads = isinstance(statement, (s.Select, s.Tail, s.FollowKsqldb)) or (statement is None and text.lower().startswith(READING))

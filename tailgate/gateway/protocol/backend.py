@@ -143,6 +143,10 @@ def notice_response(report: Report) -> bytes:
     return _report(b"N", report)
 
 
+def notification_response(process: int, channel: str, payload: str) -> bytes:
+    return frame(b"A", pack("!i", process) + string(channel) + string(payload))
+
+
 def negotiate_protocol_version(minor: int, unknown: Iterable[str]) -> bytes:
     """Encodes the newest supported version 3.x and the client's unknown protocol options."""
     names = [string(name) for name in unknown]

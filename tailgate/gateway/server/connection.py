@@ -216,6 +216,7 @@ class Connection(asyncio.Protocol):
             self._unsent.set(0)
             self._unsent = None
         self._loop.call_soon(self._pump)
+        self._loop.call_soon(self.session.deliver)
 
     def _wake(self) -> None:
         if self._writable is not None:
@@ -349,6 +350,9 @@ class Connection(asyncio.Protocol):
         if self._transport is None:
             raise asyncio.CancelledError
         return self._writable is None
+
+    def is_congested(self) -> bool:
+        return self._writable is not None
 
     def close(self) -> None:
         self.flush()

@@ -10,6 +10,7 @@ from tailgate.gateway.answers.answers import Answers
 from tailgate.gateway.control import Control
 from tailgate.gateway.freshness import rows as freshness
 from tailgate.gateway.freshness.latencies import Latencies
+from tailgate.gateway.notifications.exchange import Exchange
 from tailgate.gateway.resources.background import Background
 from tailgate.gateway.resources.budgets import Budget, Cache
 from tailgate.gateway.resources.concurrency import Requester
@@ -73,6 +74,8 @@ class Gateway:
         self.latencies = Latencies()
         self.peers = Peers(lake, self.sessions, self.internal_errors, self.statement_rows, self._steps, self._lags, self.background)
         self.peers.listen = control_listen
+        self.exchange = Exchange(self.peers.ask, serving.progress.wait_inbox, self.background)
+        self.peers.queries["notify"] = self.exchange.received
         self.answers = Answers(serving, self.background)
         self.texts = StatementCache(serving.workers, self.budget)
         self.bound: Cache[tuple[bytes, tuple[int, ...], Hashable], Bound] = Cache(self.budget, BOUND_BYTES)

@@ -24,7 +24,7 @@ from tailgate.gateway.session.roles import CurrentRole
 from tailgate.gateway.session.transactions import SavedState, Transaction
 from tailgate.gateway.settings.settings import Settings
 from tailgate.lake.catalog import Catalog, Item, UserType, View
-from tailgate.lake.catalog.names import listed
+from tailgate.lake.catalog.names import Name, listed
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema, is_temporary
 from tailgate.lake.errors import TailgateError, UndefinedTable
@@ -129,7 +129,7 @@ class Naming:
         self._transaction.definitions = changed
 
     def _path(self, base: Catalog) -> tuple[str, ...]:
-        """Returns the existing schemas of the search_path that the role may use.
+        """Returns the existing schemas of the search_path that the role may use, and pg_temp if it is in the list.
 
         If the role no longer exists, all existing ones: statements then fail when they are authorized.
         """
@@ -142,12 +142,20 @@ class Naming:
         base = base if block is None else block.applied(base)
         schemas: list[str] = []
         for name in _listed(self._settings["search_path"]):
+            if name in (TEMPORARY, self.own.name):
+                schemas.append(self.own.name)
+                continue
             schema = base.find_schema(user if name == "$user" else name)
             if schema is None or schema.name in schemas or (name == "$user" and schema.id in SYSTEM):
                 continue
             if role is None or schema.id in SYSTEM or base.may(role, "USAGE", schema.id):
                 schemas.append(schema.name)
         return tuple(schemas)
+
+    @property
+    def _schemas(self) -> tuple[str, ...]:
+        """Returns the path of the current catalog."""
+        return self._path(self._base or self._serving.progress.catalog)
 
     def _see(self, base: Catalog, n: int, path: tuple[str, ...]) -> SessionCatalog:
         then = {} if self._held is None else _then(base, self._held)
@@ -158,13 +166,18 @@ class Naming:
         if then:
             base = replace(base, items={**base.items, **then})
         if self.temporary:
-            return SessionCatalog(self._with(base.along((self.own.name, *path)), self.temporary), n, object())
+            return SessionCatalog(self._with(base.along(self._with_own(path)), self.temporary), n, object())
+        path = tuple(schema for schema in path if schema != self.own.name)
         private = then or self._block is not None
         return SessionCatalog(base.along(path), n, object()) if private else self._gateway.seen(base, n, path)
 
     @property
     def own(self) -> Schema:
         return Schema(TEMPORARY_ID, f"{TEMPORARY}_{self._client.process}")
+
+    def _with_own(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        """Returns the path with the schema of the temporary relations, which comes first unless the path has it."""
+        return path if self.own.name in path else (self.own.name, *path)
 
     def _with(self, catalog: Catalog, views: dict[int, Item]) -> Catalog:
         return _with(catalog, self.own, views)
@@ -182,6 +195,12 @@ class Naming:
         """Returns whether the item is one of the session's temporary relations."""
         return item.id in self.temporary
 
+    def is_own(self, name: Name) -> bool:
+        """Returns whether a new relation with this name is temporary: its schema, or the first of the search_path, is pg_temp."""
+        own = (TEMPORARY, self.own.name)
+        first = self._schemas[:1] if name.schema is None else (name.schema,)
+        return bool(first) and first[0] in own
+
     @property
     def has_temporary(self) -> bool:
         return bool(self.temporary)
@@ -190,7 +209,7 @@ class Naming:
         """Returns the id for a new temporary relation, and the catalog that contains the temporary schema."""
         catalog = self.seen.catalog
         if not self.temporary:
-            catalog = self._with(catalog.along((self.own.name, *catalog.path)), {})
+            catalog = self._with(catalog.along(self._with_own(self._schemas)), {})
         return TEMPORARY_ID + self._next, catalog
 
     def put(self, *items: Item) -> None:

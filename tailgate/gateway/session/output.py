@@ -32,4 +32,7 @@ class Out(Protocol):
     def encrypt(self, identity: Identity) -> None:
         """Starts TLS on the connection."""
 
+    def is_congested(self) -> bool:
+        """Returns whether the client has not read most of the output."""
+
     def close(self) -> None: ...

@@ -8,6 +8,7 @@
     tailgate watch                        ──► {"do": "alert", "id": n}   ──► rows of an alert's query
     tailgate sinks                        ──► {"do": "sink", "id": n}    ──► rows of a sink's query
     CancelRequest for a session of another gateway ──► {"do": "cancel"}
+    NOTIFY                                ──► {"do": "notify"}           ──► delivers notifications to its sessions
 
 Request and response are one line of JSON each, with the token from the peer's file (`lake.peers`): on loopback, or with TLS at the address
 of --control-listen, by which gateways on other machines reach this one. A gateway that does not answer in time is skipped.
@@ -37,7 +38,7 @@ from tailgate.lake.host.internal_errors import InternalErrors
 
 ANSWER_S = 1.0
 LINE_BYTES_MAX = 32 * 1024 * 1024  # of a response: 10,000 sessions with about 3 kB each
-REQUEST_BYTES_MAX = 4096  # a request has about 200 bytes; it is read before its token is checked
+REQUEST_BYTES_MAX = 128 << 10  # of a request with 16 kB of notifications, escaped; it is read before its token is checked
 CONNECTIONS_MAX = 1000  # at once; further ones are closed
 CANCELS_MAX = 100  # concurrent cancel requests to peers: a client that guesses keys cannot cause unlimited work
 MOMENTS = ("backend_start", "xact_start", "query_start", "state_change")
@@ -138,7 +139,7 @@ class Peers:
     def sessions(self, requester: Requester) -> list[Row]:
         """Returns the rows of pg_stat_activity of all other gateways."""
         rows = [
-            row for answer in self._wait(self._ask({"do": "sessions", **_requester_fields(requester)})) for row in answer.get("rows", ())
+            row for answer in self._wait(self.ask({"do": "sessions", **_requester_fields(requester)})) for row in answer.get("rows", ())
         ]
         for row in rows:
             row.update({k: datetime.fromtimestamp(row[k], timezone.utc) for k in MOMENTS if row.get(k) is not None})
@@ -146,16 +147,16 @@ class Peers:
 
     def internal_errors(self) -> list[dict[str, Any]]:
         """Returns the internal errors of all other gateways."""
-        return [row for answer in self._wait(self._ask({"do": "internal errors"})) for row in answer.get("rows", ())]
+        return [row for answer in self._wait(self.ask({"do": "internal errors"})) for row in answer.get("rows", ())]
 
     def statements(self, requester: Requester) -> list[dict[str, Any]]:
         """Returns the rows of tailgate.statements of all other gateways."""
         request = {"do": "statements", **_requester_fields(requester)}
-        return [row for answer in self._wait(self._ask(request)) for row in answer.get("rows", ())]
+        return [row for answer in self._wait(self.ask(request)) for row in answer.get("rows", ())]
 
     def signal(self, process: int, requester: Requester, *, terminate: bool) -> bool:
         """Signals a session of another gateway. Returns False if none has the process id, and raises 42501 if the role may not."""
-        for answer in self._wait(self._ask({"do": "signal", "process": process, "terminate": terminate, **_requester_fields(requester)})):
+        for answer in self._wait(self.ask({"do": "signal", "process": process, "terminate": terminate, **_requester_fields(requester)})):
             if "error" in answer:
                 raise InsufficientPrivilege(answer["error"])
             if answer.get("there"):
@@ -178,11 +179,11 @@ class Peers:
 
     async def _cancel(self, process: int, secret: bytes) -> None:
         try:
-            await self._ask({"do": "cancel", "process": process, "secret": secret.hex()}, of=process >> 16)
+            await self.ask({"do": "cancel", "process": process, "secret": secret.hex()}, of=process >> 16)
         finally:
             self._cancels -= 1
 
-    async def _ask(self, request: dict[str, Any], of: int | None = None) -> list[dict[str, Any]]:
+    async def ask(self, request: dict[str, Any], of: int | None = None) -> list[dict[str, Any]]:
         """Sends a request to all other gateways, or to the one with the number `of`. Returns their responses."""
         own = None if self._announcement is None else self._announcement.name
         gateways = [p for p in await asyncio.to_thread(peers.announced, self._lake, own) if of is None or p.number == of]

@@ -20,8 +20,9 @@ from functools import partial
 
 from tailgate.gateway.control import Control
 from tailgate.gateway.ksqldb.session_variables import Variables
+from tailgate.gateway.notifications.channels import Notifications
 from tailgate.gateway.protocol import backend
-from tailgate.gateway.protocol.states import Event, Machine
+from tailgate.gateway.protocol.states import Event, Machine, Phase
 from tailgate.gateway.resources.advisory_locks import AdvisoryLocks
 from tailgate.gateway.resources.budgets import TASK_BUDGET, Charge
 from tailgate.gateway.resources.concurrency import REQUESTER, Requester
@@ -44,7 +45,8 @@ from tailgate.gateway.settings.settings import Settings, milliseconds
 from tailgate.gateway.writes.pending import Pending
 from tailgate.gateway.writes.sequence_ranges import SequenceValues
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.errors import CrashShutdown
+from tailgate.lake.errors import ConfigurationLimitExceeded, CrashShutdown
+from tailgate.sql.drop import removal
 from tailgate.sql.ksqldb.dialect import HTTP
 
 # Idle timeouts: the setting, the SQLSTATE, and the message that ends the session.
@@ -77,6 +79,7 @@ class Session:
         self.statements = Statements()
         self.portals = Portals(gateway.background)
         self.subscriptions = SubscriptionReaders(gateway.background)
+        self.notifications = Notifications(gateway.exchange.channels, lambda: self.memory.budget, self.deliver, self._overflow)
         self.variables = Variables()
         self._loop = asyncio.get_running_loop()
 
@@ -121,6 +124,7 @@ class Session:
         self.subscriptions.rewind()
         self.transaction.release()
         self.transaction.advisory_locks.end()
+        self.notifications.end()
         self.gateway.sessions.pop(self.client.process, None)
         self.memory.close()
 
@@ -131,9 +135,12 @@ class Session:
         self.transaction.move(Move.IMPLY)
 
     def end_block(self, *, undo: bool) -> None:
-        """Ends a transaction for settings, temporary relations and, on `undo`, the positions of subscriptions."""
+        """Ends a transaction for settings, temporary relations, notifications and, on `undo`, the positions of subscriptions."""
         if undo:
             self.subscriptions.rewind()
+            self.notifications.rollback()
+        else:
+            self.notifications.commit(self.last_write)
         self.settings.end(undo=undo)
         self.naming.end(undo=undo)
 
@@ -142,9 +149,11 @@ class Session:
         naming, actions = self.naming, self.temporary.on_commit
         if not naming.temporary and not self.temporary.rows:
             return
-        dropped = [id for id, action in actions.items() if action == "drop" and id in naming.temporary]
+        dropped = {id: naming.temporary[id] for id, action in actions.items() if action == "drop" and id in naming.temporary}
         if dropped:
-            naming.drop(dropped)
+            change, _ = removal(dict(dropped), self.catalog, [], cascade=True)
+            naming.put(*change.put)
+            naming.drop(change.drop)
         rows = writes.temporary
         self.temporary.keep({id: rows[id] for id in rows if id in naming.temporary and id not in actions})
         if not self.transaction.pending:
@@ -177,6 +186,8 @@ class Session:
         self.memory.charge_savepoints(len(transaction.savepoints))
         if not transaction.in_block:
             self.portals.drop_all()
+            self.notifications.commit(self.last_write)
+            self._write_notifications()
         if self.settings.changed:
             # ParameterStatus is sent once for each setting, before ReadyForQuery, as in PostgreSQL.
             for name, value in self.settings.unreported():
@@ -208,9 +219,25 @@ class Session:
                 self.end_block(undo=True)
         elif self.transaction.state is State.IMPLICIT:
             self.end_block(undo=True)
+        elif self.transaction.state is State.IDLE:
+            self.notifications.rollback()
         self.transaction.move(Move.ERROR)
         self.portals.back_to(len(self.transaction.savepoints))
         self.machine.happened(Event.FAILED)
+
+    def deliver(self) -> None:
+        """Sends the notifications that wait, if the session is idle outside a block and the client reads."""
+        is_idle = self.machine.phase is Phase.READY and not self.execution.activity.running and not self.transaction.in_block
+        if is_idle and not self.out.is_congested():
+            self._write_notifications()
+            self.out.flush()
+
+    def _write_notifications(self) -> None:
+        for notification in self.notifications.waiting():
+            self.out.write(backend.notification_response(notification.process, notification.channel, notification.payload))
+
+    def _overflow(self) -> None:
+        self.fatal(ConfigurationLimitExceeded.sqlstate, "too many notifications wait for the client", hint="End transactions sooner.")
 
     def fatal(self, sqlstate: str, message: str, detail: str | None = None, hint: str | None = None) -> None:
         """Sends a FATAL error and closes the connection."""

@@ -23,7 +23,7 @@ from tailgate.gateway.session.temporary_tables import TemporaryTables
 from tailgate.gateway.settings.settings import Mark
 from tailgate.gateway.writes.pending import Pending
 from tailgate.lake.catalog import Catalog, Item, Sequence
-from tailgate.lake.catalog.schemas import is_logged, is_temporary
+from tailgate.lake.catalog.schemas import is_logged
 from tailgate.lake.constraints import Key, Reference
 from tailgate.lake.errors import ActiveSqlTransaction, InvalidSavepointSpecification
 from tailgate.lake.uncommitted import SequencePositions, Uncommitted, positioned
@@ -101,9 +101,9 @@ class Deferral:
             self._one.update(dict.fromkeys(keys, deferred))
 
     def of(self, table: int, constraint: Key | Reference) -> bool:
-        """Returns whether the check of a constraint of a table is postponed. Those of temporary tables are not."""
+        """Returns whether the check of a constraint of a table is postponed."""
         general = constraint.deferred if self._all is None else self._all
-        return constraint.deferrable and not is_temporary(table) and self._one.get((table, constraint.name), general)
+        return constraint.deferrable and self._one.get((table, constraint.name), general)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class SavedState:
     """The state of a transaction at a savepoint.
 
     `writes`: the number of writes. `temporary`: the temporary relations, as they were in the catalog `catalog`.
-    `locks`: as of `Transaction`. `advisory_locks`: the position among those of the transaction.
+    `locks`: as of `Transaction`. `advisory_locks`: the position among those of the transaction. `notifications`: as of `Notifications`.
     """
 
     name: str
@@ -122,6 +122,7 @@ class SavedState:
     catalog: Catalog
     locks: frozenset[tuple[int, str]]
     advisory_locks: int
+    notifications: tuple[int, int]
 
 
 class Transaction:

@@ -19,7 +19,7 @@ from tailgate.gateway.writes.constraints.rules import Rules, rendered
 from tailgate.gateway.writes.constraints.violations import domain_violation
 from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.rows.modifiers import fitted
-from tailgate.gateway.writes.rows.query import Query, query_of
+from tailgate.gateway.writes.rows.query import Query
 from tailgate.gateway.writes.rows.query import numbered as calling
 from tailgate.lake import constraints
 from tailgate.lake.catalog import Catalog, Sequence, Table
@@ -80,13 +80,13 @@ def plan(alteration: Alteration, before: Catalog) -> AlteredRows | None:
     numbered = tuple((width + i, owners[column.name]) for i, column in enumerate(added) if column.name in owners)
     defaults = [None if column.name in owners else altered.defaults.get(column.name) for column in added]
     not_null = tuple(i for i, c in enumerate(altered.columns) if not c.nullable and _is_new(i, alteration))
-    new_checks = tuple((name, query_of(forbidden, compact=False)) for name, forbidden in checks(altered) if name in alteration.validated)
+    new_checks = tuple((name, calling(forbidden, 0, compact=False)) for name, forbidden in checks(altered) if name in alteration.validated)
     old_keys = {key.index for key in constraints.keys_of(table, before)}
     retyped = alteration.values.keys()
     computed = altered.generated.keys() & {column.name for column in added}
     concerned = {*retyped, *range(width, len(altered.columns))}
     violations = tuple(
-        (domain_violation(altered, check), query_of(check.forbidden, compact=False))
+        (domain_violation(altered, check), calling(check.forbidden, 0, compact=False))
         for check in domain_checks(altered)
         if check.column in concerned
     )
@@ -102,7 +102,7 @@ def plan(alteration: Alteration, before: Catalog) -> AlteredRows | None:
     old = tuple(Column(i, column.type) for i, column in enumerate(table.columns))
     rows = Project(source, (*old, count, *values), (*table.columns, Field("copies", count.type, False), *fields_of(fields, [values])))
     query = calling(rows, 0, compact=False)
-    rules = rendered(rules_of(altered, after, adds_only=True), compact=False)[altered.id] if computed or new_keys else None
+    rules = rendered(rules_of(altered, after, adds_only=True), 0, compact=False)[altered.id] if computed or new_keys else None
     return AlteredRows(
         table,
         altered,
@@ -132,7 +132,7 @@ def domain_plans(altered: DomainAlteration, before: Catalog) -> Iterator[Altered
         if altered.validated is not None:
             errors[altered.validated] = CheckViolation(f"{what} values that violate the new constraint", names=names)
         violations = tuple(
-            (errors[check.constraint], query_of(check.forbidden, compact=False))
+            (errors[check.constraint], calling(check.forbidden, 0, compact=False))
             for check in domain_checks(table)
             if check.column == position and check.constraint in errors
         )

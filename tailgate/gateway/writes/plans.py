@@ -222,7 +222,7 @@ def bound(
         case MergeRows():
             return None, _merge_plan(write, compact=compact)
         case TruncateTables():
-            rules = rendered(write.rules, compact=compact)
+            rules = rendered(write.rules, len(write.parameters), compact=compact)
             return None, TruncatePlan(write.tables, write.parameters, write.demands, rules, write.cascaded, write.restarted)
         case WithRows():
             plan_of_all = with_plan(write, compact=compact)
@@ -286,7 +286,7 @@ def insert_plan(write: InsertRows, *, compact: bool = False) -> InsertPlan:
         returning,
         parameter_types(write.parameters),
         write.demands,
-        rendered(write.rules, compact=compact),
+        rendered(write.rules, len(write.parameters), compact=compact),
         _checks(write.view_checks, write, compact=compact),
     )
 
@@ -300,7 +300,10 @@ def _checks(checks: PlannedChecks, write: InsertRows | ChangeRows, *, compact: b
 
 
 def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
-    rows, rules = numbered(write.rows, len(write.parameters), compact=compact), rendered(write.rules, compact=compact)
+    rows, rules = (
+        numbered(write.rows, len(write.parameters), compact=compact),
+        rendered(write.rules, len(write.parameters), compact=compact),
+    )
     if rows.calls and write.table.key is None:
         raise FeatureNotSupported(
             f"{rows.calls[0].name} in UPDATE of a table without a primary key is not supported", hint="Equal rows would get equal values."
@@ -311,7 +314,10 @@ def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
 
 
 def _merge_plan(write: MergeRows, *, compact: bool) -> MergePlan:
-    rows, rules = numbered(write.rows, len(write.parameters), compact=compact), rendered(write.rules, compact=compact)
+    rows, rules = (
+        numbered(write.rows, len(write.parameters), compact=compact),
+        rendered(write.rules, len(write.parameters), compact=compact),
+    )
     return MergePlan(write.table, rows, None, parameter_types(write.parameters), write.demands, rules, (), write.actions)
 
 

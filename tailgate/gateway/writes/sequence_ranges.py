@@ -8,7 +8,8 @@ Gateways have different ranges. Values that a gateway does not use are gaps, as 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from collections.abc import Container
+from dataclasses import dataclass, field, replace
 
 from tailgate.gateway.control import Control
 from tailgate.lake.catalog import Sequence
@@ -90,13 +91,13 @@ class Ranges:
 class SequenceValues:
     """The values of a session: the last of each sequence for currval, and the last sequence for lastval.
 
-    `moved`: the session's temporary sequences that have given values, with their positions.
+    It has the positions of the session's temporary sequences, too, by id and the series of their definition.
     """
 
     def __init__(self) -> None:
         self._values: dict[int, int] = {}
         self.last: int | None = None
-        self.moved: dict[int, Sequence] = {}
+        self._moved: dict[tuple[int, int], Sequence] = {}
 
     def got(self, sequence: int, value: int, *, last: bool = True) -> None:
         """Records a value. `last`: it is that of nextval, which lastval returns."""
@@ -109,6 +110,19 @@ class SequenceValues:
     def value(self, sequence: int) -> int | None:
         """Returns the value for currval, or None."""
         return self._values.get(sequence)
+
+    def at_position(self, item: Sequence) -> Sequence:
+        """Returns a temporary sequence with its position."""
+        moved = self._moved.get((item.id, item.series), item)
+        return replace(item, position=moved.position, called=moved.called)
+
+    def move(self, item: Sequence, after: Sequence, temporary: Container[int]) -> None:
+        """Sets the position of a temporary sequence. Forgets those of sequences that are not in `temporary`."""
+        self._moved = {key: other for key, other in self._moved.items() if key[0] in temporary} | {(item.id, item.series): after}
+
+    def redefine(self, item: Sequence) -> None:
+        """Lets a temporary sequence begin at the position of its new definition."""
+        self._moved.pop((item.id, item.series), None)
 
     def clear(self) -> None:
         """Forgets all values, for DISCARD."""

@@ -49,6 +49,8 @@ def arguments_of(function: Function, *, defaults: bool = True) -> str:
     """Returns pg_get_function_arguments(), or pg_get_function_identity_arguments() without defaults."""
     first = len(function.arguments) - len(function.defaults)
     texts = [f"{quoted(a.name)} {a.type}" if a.name else str(a.type) for a in function.arguments]
+    if function.variadic:
+        texts[-1] = f"VARIADIC {texts[-1]}"
     if defaults:
         texts[first:] = [f"{text} DEFAULT {value}" for text, value in zip(texts[first:], function.defaults, strict=True)]
     return ", ".join(texts)

@@ -222,13 +222,12 @@ Volatility = Literal["immutable", "stable", "volatile"]
 class Function(ReplaceableFields):
     """A user-defined function.
 
-    `columns` are the arguments (names may be empty). `query` is the body: a query in which `$n` and the
-    names of the arguments stand for the arguments.
+    `columns` are the arguments (names may be empty). `query` is the body: a query in which `$n` and their names stand for them.
 
     - `returns`: the type of the result; record for rows with several columns.
     - `defaults`: expressions for the last arguments, as text.
     - `rows`: the columns of a set-returning function; None if it returns one value.
-    - `strict`: a NULL argument gives NULL, or an empty set.
+    - `strict`: a NULL argument gives NULL, or an empty set. `variadic`: the last argument is an array of all further ones of a call.
     - `volatility`: as declared. It is only shown to users; the planner looks at the body.
     """
 
@@ -240,6 +239,7 @@ class Function(ReplaceableFields):
     rows: tuple[Field, ...] | None = field(default=None, metadata=option(always=True))
     strict: bool = field(default=False, metadata=option(always=True))
     volatility: Volatility = field(default="volatile", metadata=option(always=True))
+    variadic: bool = False
 
     @property
     def arguments(self) -> tuple[Field, ...]:

@@ -38,6 +38,8 @@ class Schema(Record):
 
     @property
     def privileges_of_everyone(self) -> frozenset[str]:
+        if self.id == TEMPORARY_ID:
+            return frozenset(("USAGE", "CREATE"))
         return frozenset(("USAGE",)) if self.id == SCHEMA_ID else frozenset()
 
 

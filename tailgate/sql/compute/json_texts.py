@@ -19,6 +19,7 @@ from tailgate.values.numbers.integers import strtoint
 from tailgate.values.strings.json_texts import DECODER, check_strings, checked, parse, without_nulls
 from tailgate.values.strings.jsonb import dump
 
+_ARRAY_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},]')
 BLANKS = re.compile(r"[ \t\n\r]*")
 
 udf("text", to="json", name="text_to_json")(checked)
@@ -231,6 +232,22 @@ def json_build_array(items: list[str | None]) -> str:
 @udf("json[]", to="json")
 def array_to_json(items: list[str | None]) -> str:
     return "[" + ",".join("null" if i is None else i for i in items) + "]"
+
+
+@udf("json", to="json")
+def array_lines(text: str) -> str:
+    """Returns an array with each element but the first on its own line, for array_to_json(array, true)."""
+    parts, depth, start = list[str](), 0, 0
+    for token in _ARRAY_TOKEN.finditer(text):
+        match token[0]:
+            case "[" | "{":
+                depth += 1
+            case "]" | "}":
+                depth -= 1
+            case "," if depth == 1:
+                parts.append(text[start : token.end()])
+                start = token.end()
+    return "\n ".join((*parts, text[start:]))
 
 
 @udf("text[]", "json[]", to="json")

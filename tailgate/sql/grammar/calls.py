@@ -122,10 +122,15 @@ def _bound(cursor: Rules) -> tuple[exp.Expr | str, str | None]:
 def _argument(cursor: Rules) -> exp.Expr:
     at = cursor.position
     if cursor.accept_word("variadic"):
-        array = cursor.expression()
+        array = _named_or_not(cursor)
         if cursor.at(","):
             raise cursor.error()
         return place(exp.Variadic(this=array), at)
+    return _named_or_not(cursor)
+
+
+def _named_or_not(cursor: Rules) -> exp.Expr:
+    at = cursor.position
     if cursor.token.kind in ("word", "quoted") and (cursor.at(":=", 1) or cursor.at("=>", 1)):
         key = label(cursor)
         cursor.advance()

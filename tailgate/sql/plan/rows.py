@@ -24,6 +24,8 @@ TO_TEXT = udf("cast", ("text[]",), "text", "row_to_text", "cast")
 TO_FIELDS = udf("cast", ("text", "int4"), "text[]", "text_to_fields", "cast")
 # an object, from the keys, the values as json, and whether each member begins a line
 TO_JSON = udf("row_to_json", ("text[]", "json[]", "bool"), "json", "row_to_json")
+# an array, with each element but the first on its own line
+ARRAY_LINES = udf("array_to_json", ("json",), "json", "array_lines")
 
 
 @cache

@@ -20,11 +20,11 @@ from typing import TypeAlias
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import BOOL, INT8, Field, Type
 from tailgate.sql.functions.advisory_locks import ACTIONS
-from tailgate.sql.functions.entry import Function
+from tailgate.sql.functions.entry import Function, strict
 from tailgate.sql.plan.grouping import ONE_ROW
 from tailgate.sql.plan.relations import Project, Relation, Scan, Values
 from tailgate.sql.plan.rewriting import rebuild, walk
-from tailgate.sql.plan.scalars import Call, Case, Coalesce, Column, Literal, Parameter, Scalar
+from tailgate.sql.plan.scalars import Call, Case, Coalesce, Column, IsNull, Literal, Not, Parameter, Scalar
 from tailgate.sql.plan.traversal import bottom_up, scalars_of, with_scalars
 from tailgate.sql.plan.traversal import walk as nodes
 from tailgate.sql.plan.writes import INCOMING, PLACE
@@ -43,6 +43,14 @@ SEQUENCE_FUNCTIONS = {
 # the columns of a sequence's row
 ROW = tuple(Field(name, type, False) for name, type in (("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL)))
 ROW_FUNCTIONS = {f.name: Function(f.name, ("regclass",), f.type.name, volatility="volatile") for f in ROW}
+# the outcome of current_setting, as the gateway provides it: '=' and the value, or an error for the rows that need the value
+SETTING = Function(
+    "current_setting",
+    ("text",),
+    "text",
+    duckdb=strict("CASE WHEN starts_with({0}, '=') THEN substr({0}, 2) ELSE error({0}) END", 1),
+    volatility="stable",
+)
 Kind: TypeAlias = Callable[[Function], bool]  # whether a function is of a kind
 
 
@@ -58,6 +66,11 @@ class SessionCall:
     sequence: int
     arguments: tuple[Scalar, ...] = ()
     conditional: bool = False
+
+    @property
+    def may_fail(self) -> bool:
+        """Returns whether the call is current_setting without missing_ok."""
+        return self.name == SETTING.name and len(self.arguments) == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +110,8 @@ def separated(relation: Relation, first: int) -> Numbered:
     def over(scalar: Scalar) -> Scalar:
         if isinstance(scalar, Call) and _is_stable(scalar.function) and _is_simple(call := _session_call(scalar)):
             constants.append(call)
-            return Parameter(first + len(constants) - 1, scalar.type)
+            value = Parameter(first + len(constants) - 1, scalar.type)
+            return Call(SETTING, (value,), scalar.type) if call.may_fail else value
         return rebuild(scalar, over)
 
     def without(node: Relation) -> Relation:
@@ -230,12 +244,14 @@ def _session_call(call: Call) -> SessionCall:
 def _replaced(calls: list[SessionCall], value: Callable[[int, Type], Scalar]) -> Callable[[Scalar], Scalar]:
     """Returns a function that appends the calls in a scalar to `calls` and replaces each by `value` of its number and type.
 
-    It leaves those in COALESCE, and in CASE if they have arguments or its conditions call volatile functions.
+    It leaves those in CASE and COALESCE that have arguments, or that are reached if a volatile function has some value.
     """
 
     def over(scalar: Scalar, condition: Scalar | None = None) -> Scalar:
         if isinstance(scalar, Case) and not any(_is_volatile(test) for test, _ in scalar.branches):
             return of_case(scalar, condition)
+        if isinstance(scalar, Coalesce) and not any(map(_is_volatile, scalar.arguments[:-1])):
+            return of_coalesce(scalar, condition)
         if isinstance(scalar, Case | Coalesce):
             return scalar
         if isinstance(scalar, Call) and _is_called(scalar.function):
@@ -251,6 +267,11 @@ def _replaced(calls: list[SessionCall], value: Callable[[int, Type], Scalar]) ->
         values = tuple(over(result, _reached(condition, tests[:i], test)) for i, (test, result) in enumerate(case.branches))
         otherwise = over(case.otherwise, _reached(condition, tests, Literal(True, BOOL)))
         return replace(case, branches=tuple(zip(tests, values, strict=True)), otherwise=otherwise)
+
+    def of_coalesce(coalesce: Coalesce, condition: Scalar | None) -> Coalesce:
+        *earlier, last = coalesce.arguments
+        present = tuple(Not(IsNull(argument)) for argument in earlier)
+        return replace(coalesce, arguments=(*earlier, over(last, _reached(condition, present, Literal(True, BOOL)))))
 
     return over
 

@@ -112,7 +112,30 @@ def arguments(values: Sequence[object], used: Iterable[int], constants: Sequence
     They are the values of the parameters in `used`, because DuckDB rejects parameters that the SQL does
     not have, and the constants that `render` collected.
     """
-    return {str(number): values[number - 1] for number in used} | named_constants(constants)
+    return {str(number): _argument(values[number - 1]) for number in used} | named_constants(constants)
+
+
+def _argument(value: object) -> object:
+    """Returns the value of a parameter. DuckDB reads NaN inside a list or a struct as NULL, so the numbers in it become texts."""
+    return _with_texts(value) if isinstance(value, list | tuple | dict) and _has_nan(value) else value
+
+
+def _has_nan(value: object) -> bool:
+    match value:
+        case list() | tuple():
+            return any(map(_has_nan, value))
+        case dict():
+            return any(map(_has_nan, value.values()))
+    return isinstance(value, float) and value != value
+
+
+def _with_texts(value: object) -> object:
+    match value:
+        case list() | tuple():
+            return [_with_texts(item) for item in value]
+        case dict():
+            return {name: _with_texts(item) for name, item in value.items()}
+    return repr(value) if isinstance(value, float) else value
 
 
 def named_constants(constants: Sequence[Value]) -> dict[str, object]:

@@ -140,12 +140,13 @@ class CreateEndpoint:
 class FunctionArgument:
     """An argument, or a column of RETURNS TABLE.
 
-    `name`: '' without a name. `default`: the text of an expression.
+    `name`: '' without a name. `default`: the text of an expression. `variadic`: the last one, an array of the remaining arguments.
     """
 
     name: str
     type: Type
     default: str | None = None
+    variadic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,11 +236,12 @@ class SequenceOptions:
 
 @dataclass(frozen=True, slots=True)
 class CreateSequence:
-    """CREATE SEQUENCE [IF NOT EXISTS] name [options]."""
+    """CREATE [TEMPORARY] SEQUENCE [IF NOT EXISTS] name [options]."""
 
     name: Name
     options: SequenceOptions = SequenceOptions()
     if_not_exists: bool = False
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,10 +111,9 @@ def nothing(statement: Any) -> Needs:
 class Kind:
     """A row of the table.
 
-    `parsers`: the words that begin the statement, each with a parser. Kinds with the same words share the
-    parser. Without one, `parsing` recognizes the statement itself. `rows`: the statement can return rows.
-    `tag`: its command tag, empty if it depends on the statement or on its result. `ends_failed_block`: it
-    may run in a failed transaction block.
+    `parsers`: the words that begin the statement, each with a parser. Kinds with the same words share the parser. Without one, `parsing`
+    recognizes the statement itself. `rows`: the statement can return rows. `tag`: its command tag, empty if it depends on the statement
+    or on its result. `ends_failed_block`: it may run in a failed transaction block.
     """
 
     statement: type
@@ -235,6 +234,9 @@ TABLES = {
     **after("CREATE UNLOGGED TABLE", create_table.create_table),
     **dict(item for word in TEMPORARY for item in after(f"CREATE {word} TABLE", create_table.temporary_table).items()),
 }
+SEQUENCES = after("CREATE SEQUENCE", sequences.create_sequence) | dict(
+    item for word in TEMPORARY for item in after(f"CREATE {word} SEQUENCE", sequences.temporary_sequence).items()
+)
 
 TABLE: tuple[Kind, ...] = (
     # queries; SELECT, VALUES, TABLE and WITH are recognized by the grammar of queries
@@ -273,7 +275,9 @@ TABLE: tuple[Kind, ...] = (
     ),
     Kind(s.Discard, {"DISCARD": session_parser.discard}, SESSION),
     Kind(s.CreateExtension, after("CREATE EXTENSION", session_parser.create_extension), SESSION, tag="CREATE EXTENSION"),
+    Kind(s.Listen, {"LISTEN": session_parser.listen}, SESSION, tag="LISTEN"),
     Kind(s.Unlisten, {"UNLISTEN": session_parser.unlisten}, SESSION, tag="UNLISTEN"),
+    Kind(s.Notify, {"NOTIFY": session_parser.notify}, SESSION, tag="NOTIFY"),
     Kind(Prepare, {}, SESSION, tag="PREPARE"),
     Kind(s.Deallocate, {"DEALLOCATE": session_parser.deallocate}, SESSION),
     Kind(q.DeclareCursor, {"DECLARE": cursors.declare}, SESSION, tag="DECLARE CURSOR"),
@@ -297,7 +301,7 @@ TABLE: tuple[Kind, ...] = (
         d.CreateIndex, after("CREATE", indexes.create_index, "INDEX", "UNIQUE INDEX", "DEFAULT INDEX"), CATALOG,
         lambda t: (OwnItems((t.relation,)),), tag="CREATE INDEX",
     ),
-    Kind(d.CreateSequence, after("CREATE SEQUENCE", sequences.create_sequence), CATALOG, _sequence, tag="CREATE SEQUENCE"),
+    Kind(d.CreateSequence, SEQUENCES, CATALOG, _sequence, tag="CREATE SEQUENCE"),
     Kind(d.CreateSubscription, after("CREATE SUBSCRIPTION", subscriptions.create_subscription), CATALOG, _new, tag="CREATE SUBSCRIPTION"),
     Kind(
         d.CreateAlert, after("CREATE", alerts.create_alert, "ALERT", "OR REPLACE ALERT"), CATALOG,
@@ -308,11 +312,8 @@ TABLE: tuple[Kind, ...] = (
         lambda t: (CreateItem(t.name, t.replace),), tag="CREATE OBJECTIVE",
     ),
     Kind(
-        d.CreateEndpoint,
-        after("CREATE", endpoints.create_endpoint, "ENDPOINT", "OR REPLACE ENDPOINT"),
-        CATALOG,
-        lambda t: (CreateItem(t.name, t.replace, "endpoint"),),
-        tag="CREATE ENDPOINT",
+        d.CreateEndpoint, after("CREATE", endpoints.create_endpoint, "ENDPOINT", "OR REPLACE ENDPOINT"), CATALOG,
+        lambda t: (CreateItem(t.name, t.replace, "endpoint"),), tag="CREATE ENDPOINT",
     ),
     Kind(t.CreateTable, TABLES, CATALOG, _create_table, tag="CREATE TABLE"),
     Kind(

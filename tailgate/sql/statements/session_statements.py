@@ -119,9 +119,24 @@ class CreateExtension:
 
 @dataclass(frozen=True, slots=True)
 class Unlisten:
-    """UNLISTEN {name | *}, which has no effect, because LISTEN does not exist. A `channel` of None means all."""
+    """UNLISTEN {name | *}. A `channel` of None means all."""
 
     channel: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """LISTEN channel."""
+
+    channel: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """NOTIFY channel [, 'payload']."""
+
+    channel: str
+    payload: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,8 @@ from tailgate.sql.statements.session_statements import (
     Execute,
     Grant,
     GrantRole,
+    Listen,
+    Notify,
     ReassignOwned,
     Release,
     Reset,
@@ -113,7 +115,8 @@ class Prepare:
 Statement: TypeAlias = (
     CreateSource | CreateView | CreateSink | CreateTable | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor
     | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
-    | Define | Discard | Unlisten | Prepare | Execute | Deallocate | Empty | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
+    | Define | Discard | Listen | Unlisten | Notify | Prepare | Execute | Deallocate | Empty
+    | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
     | CreateRole | AlterRole | DropRole | Grant | GrantRole | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction
     | AlterSystem | CommentOnFunction | CreateTableAs | AlterTable | AlterSequence | SetConstraints
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection

@@ -17,7 +17,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
 from tailgate.engine.ddl.kafka.known_columns import check_no_backfill, readers_with_width
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.kafka.source_item import value_format
@@ -27,6 +26,7 @@ from tailgate.lake.catalog import Catalog, Change, Item, Source, formats
 from tailgate.lake.catalog.formats import MessageFormat
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, ObjectNotInPrerequisiteState, WrongObjectType
 from tailgate.lake.types import Field
+from tailgate.sql.drop import Notice, find_of_kind, notice
 from tailgate.sql.new_items import check_columns
 from tailgate.sql.statements import Avro, CreateSource, Protobuf, RefreshSchema, parse
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tailgate.engine.ddl.drop import Notice, notice
 from tailgate.lake.catalog import Catalog, Change, CustomType
 from tailgate.lake.errors import DuplicateObject, UndefinedObject
+from tailgate.sql.drop import Notice, notice
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.custom_types import definition, with_types
 from tailgate.sql.ksqldb.names import ksqldb_name

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from tailgate.engine.ddl.drop import find_of_kind
 from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
 from tailgate.engine.ddl.ksqldb.items import view_of, writing_sink
 from tailgate.engine.ddl.replace import check_ready
@@ -31,6 +30,7 @@ from tailgate.lake.errors import (
     InvalidParameterValue,
     WrongObjectType,
 )
+from tailgate.sql.drop import find_of_kind
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.engine.ddl.drop import removal
 from tailgate.engine.ddl.replace import check_ready
 from tailgate.engine.ddl.view import check_base
 from tailgate.engine.plan.views.inserts import separated, target_of
@@ -21,6 +20,7 @@ from tailgate.engine.plan.views.streams import joins_in_order
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, is_transient
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DependentObjectsStillExist, FeatureNotSupported, UndefinedObject
+from tailgate.sql.drop import removal
 from tailgate.sql.statements import ControlQueries
 
 

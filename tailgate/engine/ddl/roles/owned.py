@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.engine.ddl.drop import Notice, removal
 from tailgate.engine.ddl.roles.privileges import revoked_from
 from tailgate.lake.catalog import Catalog, Change, DroppedWithOwner, Item, Sink
 from tailgate.lake.catalog.roles import BUILT_IN, SCHEMA_ID, Access, Role
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DependentObjectsStillExist, InsufficientPrivilege, ObjectNotInPrerequisiteState
+from tailgate.sql.drop import Notice, removal
 from tailgate.sql.statements import DropOwned, Name, ReassignOwned
 from tailgate.sql.tables.owners import access_given, given
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
 from tailgate.engine.ddl.roles.access_lists import Granting
 from tailgate.lake.catalog import Catalog, Change, Item, Sequence, check_not_system
 from tailgate.lake.catalog.names import Name
@@ -34,6 +33,7 @@ from tailgate.lake.errors import (
     UndefinedColumn,
     WrongObjectType,
 )
+from tailgate.sql.drop import Notice, find_of_kind, notice
 from tailgate.sql.statements import Grant
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.engine.ddl.drop import Notice, notice
 from tailgate.engine.ddl.roles.owned import drop_owned, reassign_owned
 from tailgate.engine.ddl.roles.privileges import change_privileges
 from tailgate.lake.catalog import Catalog, Change, Item
@@ -25,6 +24,7 @@ from tailgate.lake.errors import (
 )
 from tailgate.lake.passwords import kept
 from tailgate.lake.types import TIMESTAMPTZ
+from tailgate.sql.drop import Notice, notice
 from tailgate.sql.statements import (
     AlterRole,
     CreateRole,

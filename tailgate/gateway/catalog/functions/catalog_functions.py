@@ -25,13 +25,14 @@ from tailgate.gateway.catalog.relations.signatures import ENCODINGS
 from tailgate.gateway.settings.definitions import SERVER_VERSION
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import FeatureNotSupported, TailgateError
+from tailgate.lake.errors import TailgateError
 
 DUCKDB_TYPES = {
     "oid": "BIGINT",
     "int": "BIGINT",
     "text": "VARCHAR",
     "bool": "BOOLEAN",
+    "float8": "DOUBLE",
     "text[]": "VARCHAR[]",
     "timestamptz": "TIMESTAMPTZ",
 }
@@ -120,6 +121,8 @@ class Functions(FunctionGroup):
             ("pg_advisory_unlock_all() text", lambda: s._session.release_advisory_locks()),
             ("pg_postmaster_start_time() timestamptz", lambda: STARTED),
             ("pg_notify(text, text) text", s.notify),
+            ("pg_listening_channels() text[]", lambda: s._session.listening_channels()),
+            ("pg_notification_queue_usage() float8", lambda: s._session.notification_queue_usage()),
             ("txid_current() int", lambda: 1),
             ("inet_server_port() int", nothing),
             ("inet_server_addr() text", nothing),
@@ -144,8 +147,8 @@ class Functions(FunctionGroup):
         """Returns the last error of a function on this thread."""
         return self.context.raised
 
-    def notify(self, channel: str, payload: str) -> str:
-        raise FeatureNotSupported("NOTIFY is not supported")
+    def notify(self, channel: str | None, payload: str | None) -> str:
+        return self._session.notify(channel or "", payload or "")
 
     # --- the session
 
@@ -165,7 +168,7 @@ class Functions(FunctionGroup):
         return settings.get(name)[1]
 
 
-NULL_ACCEPTED = {"format_type"}
+NULL_ACCEPTED = {"format_type", "pg_notify"}
 
 
 def _of_arity(function: Callable[..., Any], count: int) -> Callable[..., Any]:

@@ -63,6 +63,15 @@ class Session(Protocol):
     def release_advisory_locks(self) -> str:
         """Releases the advisory locks of the session. Returns an empty text."""
 
+    def notify(self, channel: str, payload: str) -> str:
+        """Sends a notification at COMMIT. Returns an empty text."""
+
+    def listening_channels(self) -> list[str]:
+        """Returns the channels to which the session listens."""
+
+    def notification_queue_usage(self) -> float:
+        """Returns the part of the queue of notifications to other gateways that is in use."""
+
     def signal(self, process: int, *, terminate: bool) -> bool:
         """Cancels the statement of a session, or ends the session. Returns False if it does not exist."""
 

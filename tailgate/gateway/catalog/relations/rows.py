@@ -23,13 +23,13 @@ from tailgate.gateway.catalog.relations.constraint_rows import (
     key_name,
     pg_constraint,
 )
-from tailgate.gateway.catalog.relations.sequence_rows import shown_default
+from tailgate.gateway.catalog.relations.sequence_rows import persistence, shown_default
 from tailgate.gateway.catalog.relations.storage import COLLATION, storage_of
-from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Composite, Domain, Enum, Function, Index, Item, Table, View
+from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Composite, Domain, Enum, Function, Index, Item, Sequence, Table, View
 from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.indexes import expression_text, indexes
 from tailgate.lake.catalog.roles import OPERATOR_ID, PUBLIC_ID
-from tailgate.lake.catalog.schemas import BUILT_IN, SYSTEM, TAILGATE_ID, TEMPORARY_ID, is_system
+from tailgate.lake.catalog.schemas import BUILT_IN, SYSTEM, TAILGATE_ID, is_system
 from tailgate.lake.ranges import MULTIRANGES, RANGES
 from tailgate.lake.types import Field
 from tailgate.sql.binder.writes.index_expressions import field_of
@@ -140,7 +140,7 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
             "relowner": item.owner,
             "relam": 0 if kind == "v" else HEAP, "relfilenode": 0 if kind == "v" else item.id, "reltablespace": 0, "relpages": 0,
             "reltuples": 0.0 if kind == "v" else -1.0, "relallvisible": 0, "reltoastrelid": 0, "relhasindex": item.id in with_index,
-            "relisshared": False, "relpersistence": "t" if item.schema == TEMPORARY_ID else "p", "relkind": kind,
+            "relisshared": False, "relpersistence": persistence(item), "relkind": kind,
             "relnatts": len(item.columns), "relchecks": len(checks_of(item)),
             "relhasrules": kind != "r" and not is_system(item.id), "relhastriggers": item.id in referenced or bool(foreign_keys_of(item)),
             "relhassubclass": False, "relrowsecurity": False,
@@ -155,7 +155,7 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
             "relowner": i.relation.owner,
             "relam": HASH if i.index.method == "hash" else BTREE, "relfilenode": i.oid, "reltablespace": 0, "relpages": 1, "reltuples": 0.0,
             "relallvisible": 0,
-            "reltoastrelid": 0, "relhasindex": False, "relisshared": False, "relpersistence": "p", "relkind": "i",
+            "reltoastrelid": 0, "relhasindex": False, "relisshared": False, "relpersistence": persistence(i.relation), "relkind": "i",
             "relnatts": len(i.columns), "relchecks": 0, "relhasrules": False, "relhastriggers": False, "relhassubclass": False,
             "relrowsecurity": False, "relforcerowsecurity": False, "relispopulated": True, "relreplident": "n", "relispartition": False,
             "relrewrite": 0, "relfrozenxid": 0, "relminmxid": 0,
@@ -271,7 +271,7 @@ def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:
         for name, text in item.comments.items():
             if name in numbers:
                 texts[CLASS, item.id, numbers[name]] = text
-    classes = {Function: PROC, Index: CLASS, **dict.fromkeys((Enum, Composite, Domain), enum_rows.TYPE)}
+    classes = {Function: PROC, Index: CLASS, Sequence: CLASS, **dict.fromkeys((Enum, Composite, Domain), enum_rows.TYPE)}
     for item in catalog.visible:
         if type(item) in classes and "" in item.comments:
             texts[classes[type(item)], item.id, 0] = item.comments[""]
@@ -314,14 +314,18 @@ def pg_proc(catalog: Catalog) -> Iterator[Row]:
             continue
         columns = item.rows if item.rows is not None and item.rows[0].name else ()
         names = [a.name for a in item.arguments] + [c.name for c in columns]
+        modes = ["i"] * len(item.arguments)
+        if item.variadic:
+            modes[-1] = "v"
         yield {
             "oid": item.id, "proname": item.name, "pronamespace": item.schema, "proowner": item.owner, "prolang": SQL_LANGUAGE,
-            "procost": 100.0, "prorows": 1000.0 if item.rows is not None else 0.0, "provariadic": 0, "prosupport": 0, "prokind": "f",
+            "procost": 100.0, "prorows": 1000.0 if item.rows is not None else 0.0,
+            "provariadic": item.types[-1].element.oid if item.variadic else 0, "prosupport": 0, "prokind": "f",
             "prosecdef": False, "proleakproof": False, "proisstrict": item.strict, "proretset": item.rows is not None,
             "provolatile": item.volatility[0], "proparallel": "u", "pronargs": len(item.arguments), "pronargdefaults": len(item.defaults),
             "prorettype": item.returns.oid, "proargtypes": [t.oid for t in item.types],
-            "proallargtypes": [*(t.oid for t in item.types), *(c.type.oid for c in columns)] if columns else None,
-            "proargmodes": ["i"] * len(item.arguments) + ["t"] * len(columns) if columns else None,
+            "proallargtypes": [*(t.oid for t in item.types), *(c.type.oid for c in columns)] if columns or item.variadic else None,
+            "proargmodes": modes + ["t"] * len(columns) if columns or item.variadic else None,
             "proargnames": names if any(names) else None, "prosrc": item.query, "probin": None,
         }  # fmt: skip
 

@@ -8,11 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tailgate.lake.catalog import Catalog, Sequence, Table
+from tailgate.lake.catalog import Catalog, Item, Sequence, Table
 from tailgate.lake.catalog.dropping import SEQUENCE
+from tailgate.lake.catalog.schemas import TEMPORARY_ID
 from tailgate.lake.types import FACTS
 
 CLASS = 1259  # the oid of pg_class
+
+
+def persistence(item: Item) -> str:
+    """Returns pg_class.relpersistence."""
+    return "t" if item.schema == TEMPORARY_ID else "p"
 
 
 def classes(catalog: Catalog) -> Iterator[dict[str, Any]]:
@@ -21,8 +27,8 @@ def classes(catalog: Catalog) -> Iterator[dict[str, Any]]:
         yield {
             "oid": item.id, "relname": item.name, "relnamespace": item.schema, "reltype": 0, "reloftype": 0, "relowner": item.owner,
             "relam": 0, "relfilenode": item.id, "reltablespace": 0, "relpages": 1, "reltuples": 1.0, "relallvisible": 0,
-            "reltoastrelid": 0, "relhasindex": False, "relisshared": False, "relpersistence": "p", "relkind": "S", "relnatts": 3,
-            "relchecks": 0, "relhasrules": False, "relhastriggers": False, "relhassubclass": False, "relrowsecurity": False,
+            "reltoastrelid": 0, "relhasindex": False, "relisshared": False, "relpersistence": persistence(item), "relkind": "S",
+            "relnatts": 3, "relchecks": 0, "relhasrules": False, "relhastriggers": False, "relhassubclass": False, "relrowsecurity": False,
             "relforcerowsecurity": False, "relispopulated": True, "relreplident": "n", "relispartition": False, "relrewrite": 0,
             "relfrozenxid": 0, "relminmxid": 0,
         }  # fmt: skip

@@ -64,7 +64,8 @@ async def savepoint(session: Session, bound: Bound, statement: s.Savepoint, valu
     transaction = session.transaction
     settings, naming = session.settings.mark(), session.naming
     writes, locks, advisory = len(transaction.writes), frozenset(transaction.locks), transaction.advisory_locks.mark()
-    saved = SavedState(statement.name, writes, settings, transaction.definitions, naming.temporary, naming.durable, locks, advisory)
+    relations, sent = (transaction.definitions, naming.temporary, naming.durable), session.notifications.mark()
+    saved = SavedState(statement.name, writes, settings, *relations, locks, advisory, sent)
     transaction.savepoints.append(saved)
     return "SAVEPOINT"
 
@@ -80,6 +81,7 @@ async def rollback_to(session: Session, bound: Bound, statement: s.RollbackTo, v
     _block(session, "ROLLBACK TO SAVEPOINT")
     saved = session.transaction.back_to(statement.name, keep=True)
     session.settings.back(saved.settings)
+    session.notifications.back(saved.notifications)
     session.portals.back_to(len(session.transaction.savepoints))
     session.transaction.move(Move.RECOVER)
     await session.naming.back(saved)

@@ -10,11 +10,12 @@ from dataclasses import replace
 
 from tailgate.gateway.execute import committing
 from tailgate.gateway.execute.tables import changes
+from tailgate.gateway.execute.temporary.tables import check_references
+from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.writes import altered_rows
 from tailgate.lake.catalog import Change, Table
-from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.tables.weights import count_added
 from tailgate.sql import statements as s
 from tailgate.sql.statements.tables import RenameColumn, RenameConstraint
@@ -34,11 +35,9 @@ async def alter(session: Session, bound: Bound, statement: s.AlterTable, values:
     id, catalog = session.naming.room()
     before = table_to_alter(statement, catalog)
     assert before is not None
+    check_change(statement, session.access.role, catalog, session.client.database)
     altered = alteration(before, statement, replace(catalog, next_id=id))
-    if altered.after.foreign_keys:
-        raise FeatureNotSupported("foreign keys of temporary tables are not supported", hint="Use CREATE TABLE.")
-    if altered.after.owner != before.owner:
-        raise FeatureNotSupported("OWNER TO of a temporary relation is not supported", hint="Use SET ROLE before it is created.")
+    check_references(session, altered.after, session.temporary.on_commit.get(before.id))
     for message, sqlstate in altered.notices:
         session.notice(message, "NOTICE", sqlstate)
     if altered.change == Change():
@@ -72,6 +71,7 @@ async def create_index(session: Session, bound: Bound, statement: s.CreateIndex,
         return await changes.create_index(session, bound, statement, values)
     await _begin(session, changes.CREATE_INDEX)
     id, catalog = session.naming.room()
+    check_change(statement, session.access.role, catalog, session.client.database)
     index, notices = indexes.create_index(statement, replace(catalog, next_id=id))
     for notice in notices:
         session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint)

@@ -1,4 +1,4 @@
-"""CREATE, ALTER and DROP of temporary tables and views, which the session executes without the engine.
+"""CREATE, ALTER and DROP of temporary tables, views and sequences, which the session executes without the engine.
 
     CREATE VIEW v AS SELECT … FROM a temporary one     the view is temporary, too, with a notice, as in PostgreSQL
     CREATE MATERIALIZED VIEW, CREATE SINK over one     0A000
@@ -9,16 +9,17 @@ Source: PostgreSQL 15, src/backend/commands/view.c (DefineView), src/backend/cat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tailgate.gateway.execute.temporary import tables as temporary_tables
+from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake import errors as e
-from tailgate.lake.catalog import Catalog, Change, Item, View
+from tailgate.lake.catalog import Catalog, Change, DroppedWithOwner, Item, Sequence, View
 from tailgate.lake.catalog.custom_types import check_no_column
-from tailgate.lake.catalog.dropping import described, dropping
+from tailgate.lake.catalog.dropping import dropping
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import TEMPORARY, TEMPORARY_ID, Schema
 from tailgate.lake.types import Field
@@ -27,10 +28,14 @@ from tailgate.sql import statements as s
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query, bind_view
 from tailgate.sql.binder.writes.updatable_views import check_option
+from tailgate.sql.comments import comment
 from tailgate.sql.definitions import rename_references, stored_view
+from tailgate.sql.drop import drop, find_of_kind
 from tailgate.sql.new_items import with_article
 from tailgate.sql.numeric_types import OF_GENERAL
+from tailgate.sql.sequence_definitions import alter_sequence, create_sequence
 from tailgate.sql.tables.constraints import PERMANENT_ONLY
+from tailgate.sql.tables.owners import given
 from tailgate.sql.view_replacement import check_columns
 
 
@@ -55,6 +60,10 @@ async def answer(session: Session, bound: Bound) -> str | None:
             raise e.FeatureNotSupported("a subscription to a temporary relation is not supported", hint="Use TAIL.")
         case s.CreateObjective(from_item=name) if _find(session, name) is not None:
             raise e.FeatureNotSupported("an objective of a temporary relation is not supported", hint="Create a view.")
+        case s.CreateSequence() if temporary_tables.is_temporary(session, statement):
+            return _create_sequence(session, statement)
+        case s.AlterSequence(name=name) if _find(session, name) is not None:
+            return _alter_sequence(session, statement)
         case s.Drop():
             return _drop(session, statement)
         case s.DropSchema(names=names):
@@ -72,7 +81,9 @@ async def answer(session: Session, bound: Bound) -> str | None:
             for item in filter(None, (_find(session, n) for n in names)):
                 raise e.WrongObjectType(f'"{item.name}" is not a {kind}')
         case s.Comment(kind=kind, name=name) if kind != "schema" and _find(session, name) is not None:
-            raise e.FeatureNotSupported("comments on temporary relations are not supported")
+            _check_owner(session, statement)
+            session.naming.put(*comment(statement, session.catalog).put)
+            return "COMMENT"
         case s.Grant(kind="relation", objects=names) if any(_find(session, n) is not None for n in names):
             raise e.FeatureNotSupported("privileges on temporary relations are not supported", hint="No other session sees them.")
         case s.Explain(target=Name() as name) if _find(session, name) is not None:
@@ -80,6 +91,11 @@ async def answer(session: Session, bound: Bound) -> str | None:
         case s.Explain(target=s.CreateView() as inner):
             await _is_temporary(session, inner)
     return None
+
+
+def _check_owner(session: Session, statement: s.Statement) -> None:
+    """Raises 42501 if the role does not own a temporary relation of the statement, or may not do this with it."""
+    check_change(statement, session.access.role, session.catalog, session.client.database)
 
 
 def _find(session: Session, name: Name) -> Item | None:
@@ -110,7 +126,7 @@ async def _reads_temporary(session: Session, source: Name | s.QueryText) -> bool
 
 async def _is_temporary(session: Session, statement: s.CreateView) -> bool:
     """Returns whether the view is temporary: the statement says so, or the view reads a temporary view (with a notice)."""
-    if statement.temporary or statement.name.schema in (TEMPORARY, session.naming.own.name):
+    if statement.temporary or session.naming.is_own(statement.name):
         if statement.materialized:
             raise e.FeatureNotSupported("temporary materialized views are not supported", hint="Create a temporary view.")
         return True
@@ -175,8 +191,26 @@ def described_query(text: s.QueryText, catalog: Catalog) -> DescribedView:
     return DescribedView(query.columns, query.depends, query.demands)
 
 
-def all_restated(items: Sequence[Item], before: Catalog, after: Catalog) -> list[Item]:
+def all_restated(items: Iterable[Item], before: Catalog, after: Catalog) -> list[Item]:
     return [rename_references(item, before, after) for item in items]
+
+
+def _create_sequence(session: Session, statement: s.CreateSequence) -> str:
+    if not temporary_tables.exists(session, statement):
+        id, catalog = session.naming.room()
+        own = replace(statement, name=replace(statement.name, schema=TEMPORARY))
+        session.naming.put(create_sequence(own, replace(catalog, next_id=id), session.access.role.id))
+    return "CREATE SEQUENCE"
+
+
+def _alter_sequence(session: Session, statement: s.AlterSequence) -> str:
+    _check_owner(session, statement)
+    sequence = find_of_kind("sequence", statement.name, session.catalog, word="relation")
+    assert isinstance(sequence, Sequence)
+    altered = alter_sequence(statement, session.sequences.at_position(sequence), session.catalog)
+    session.sequences.redefine(altered)
+    session.naming.put(altered)
+    return "ALTER SEQUENCE"
 
 
 def _drop(session: Session, statement: s.Drop) -> str | None:
@@ -188,24 +222,20 @@ def _drop(session: Session, statement: s.Drop) -> str | None:
         return None
     if len(own) < len(statement.names):
         raise e.FeatureNotSupported("DROP of temporary relations and others at once is not supported", hint="Drop them one after another.")
-    for item in own:
-        if statement.kind != item.kind:
-            hint = f"Use DROP {item.kind.upper()} to remove {with_article(item.kind)}."
-            raise e.WrongObjectType(f'"{item.name}" is not {with_article(statement.kind)}', hint=hint)
-    removal = dropping(catalog, own, cascade=statement.cascade)
-    session.portals.check_unused(removal.items, "DROP TABLE")
-    lines = [f"drop cascades to {described(catalog, i)}" for i in removal.followers]
-    if len(lines) == 1:
-        session.notice(lines[0])
-    elif lines:
-        session.notice(f"drop cascades to {len(lines)} other objects", detail="\n".join(lines))
-    session.naming.drop(i.id for i in removal.items)
+    _check_owner(session, statement)
+    change, notices = drop(statement, catalog)
+    session.portals.check_unused((catalog[id] for id in change.drop), "DROP TABLE")
+    for notice in notices:
+        assert notice["message"] is not None
+        session.notice(notice["message"], detail=notice.get("detail"))
+    session.naming.put(*change.put)
+    session.naming.drop(change.drop)
     if not session.transaction.pending:
         session.keep_temporary(session.transaction.writes)
     return f"DROP {statement.kind.upper()}"
 
 
-def _check_own(session: Session, roots: Sequence[Item | Schema], cascade: bool) -> None:
+def _check_own(session: Session, roots: list[Item | Schema], cascade: bool) -> None:
     """Raises 2BP01 if one of the session's temporary relations, which the engine does not know, depends on `roots`."""
     if session.naming.has_temporary and roots:
         dropping(session.catalog, roots, cascade=cascade)
@@ -223,18 +253,21 @@ async def _alter(session: Session, statement: s.AlterItem) -> str | None:
         return None
     if statement.kind not in (item.kind, "table"):
         raise e.WrongObjectType(f'"{item.name}" is not {with_article(statement.kind)}')
+    _check_owner(session, statement)
+    catalog = session.catalog
     if statement.owner:
-        raise e.FeatureNotSupported("OWNER TO of a temporary relation is not supported", hint="Use SET ROLE before it is created.")
+        session.naming.put(*given(item, catalog.role(statement.owner).id, catalog).put)
+        return f"ALTER {statement.kind.upper()}"
     if statement.options:
         raise e.WrongObjectType(f'"{item.name}" is not stored, so it has no history')
     if statement.schema:
-        if session.catalog.find_schema(statement.schema) is None:
+        if catalog.find_schema(statement.schema) is None:
             raise e.InvalidSchemaName(f'schema "{statement.schema}" does not exist')
         raise e.FeatureNotSupported("cannot move objects into or out of temporary schemas")
-    catalog = session.catalog
     if catalog.find(Name(statement.rename, TEMPORARY)) is not None:
         raise e.DuplicateTable(f'relation "{statement.rename}" already exists')
     before, after = catalog.stored, catalog.stored.apply(Change(put=(replace(item, name=statement.rename),)))
-    changed = [after[i.id] for i in (item, *catalog.dependents(item.id))]
-    session.naming.put(*await session.serving.workers.run_bounded(all_restated, changed, before, after))
+    others = catalog.dependents(item.id)
+    changed = [after[i.id] for i in (item, *others) if not isinstance(i, DroppedWithOwner)]
+    session.naming.put(after[item.id], *await session.serving.workers.run_bounded(all_restated, changed, before, after))
     return f"ALTER {statement.kind.upper()}"

@@ -6,7 +6,9 @@ Source: PostgreSQL 15, src/backend/catalog/namespace.c (RangeVarGetCreationNames
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeAlias
 
+from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake import errors as e
@@ -18,16 +20,19 @@ from tailgate.sql.authorization import SELECT, Demand, Required
 from tailgate.sql.statements.writes import OnCommit
 from tailgate.sql.tables.creation import new_table
 
+Creation: TypeAlias = s.CreateTable | s.CreateTableAs | s.CreateSequence
 
-def is_temporary(session: Session, statement: s.CreateTable | s.CreateTableAs) -> bool:
-    """Returns whether the statement creates a temporary table. Raises 42P16 for another schema than pg_temp."""
-    own = statement.name.schema in (TEMPORARY, session.naming.own.name)
+
+def is_temporary(session: Session, statement: Creation) -> bool:
+    """Returns whether the statement creates a temporary relation. Raises 42P16 for another schema than pg_temp."""
+    own = session.naming.is_own(statement.name)
     if statement.temporary and statement.name.schema is not None and not own:
-        raise e.InvalidTableDefinition("cannot create temporary relation in non-temporary schema", position=statement.name.position)
+        at = None if isinstance(statement, s.CreateSequence) else statement.name.position
+        raise e.InvalidTableDefinition("cannot create temporary relation in non-temporary schema", position=at)
     return statement.temporary or own
 
 
-def exists(session: Session, statement: s.CreateTable | s.CreateTableAs) -> bool:
+def exists(session: Session, statement: Creation) -> bool:
     """Tells, with a notice, whether the session has such a relation and may. Raises 42P07 if it may not."""
     name = statement.name.name
     if session.catalog.find(Name(name, TEMPORARY)) is None:
@@ -50,17 +55,28 @@ async def create(session: Session, bound: Bound, statement: s.CreateTable) -> st
 async def define(session: Session, statement: s.CreateTable, text: str, on_commit: OnCommit) -> Table:
     """Adds a temporary table to the session's catalog. `text`: the statement."""
     id, catalog = session.naming.room()
+    own = replace(statement, name=replace(statement.name, schema=TEMPORARY))
+    check_change(own, session.access.role, catalog, session.client.database)
     for like in statement.likes:
         session.access.authorize(Required((Demand(SELECT, catalog.relation(like.relation).id),)))
-    if statement.foreign_keys:
-        raise e.FeatureNotSupported("foreign keys of temporary tables are not supported", hint="Use CREATE TABLE.")
     if statement.options:
         raise e.FeatureNotSupported(f'option "{statement.options[0][0]}" of a temporary table is not supported')
-    own = replace(statement, name=replace(statement.name, schema=TEMPORARY))
     table, indexes = await session.serving.workers.run_bounded(new_table, own, text, replace(catalog, next_id=id))
     role = session.access.role.id
     table = replace(table, owner=role)
+    check_references(session, table, on_commit)
     session.naming.put(table, *(replace(index, owner=role) for index in indexes))
     if on_commit != "preserve rows":
         session.temporary.on_commit[table.id] = on_commit
     return table
+
+
+def check_references(session: Session, table: Table, on_commit: OnCommit | None) -> None:
+    """Raises 0A000 if COMMIT would delete rows that this table references, without its own."""
+    for key in table.foreign_keys:
+        if on_commit != "delete rows" and session.temporary.on_commit.get(key.table) == "delete rows":
+            referenced = session.catalog[key.table].name
+            raise e.FeatureNotSupported(
+                "unsupported ON COMMIT and foreign key combination",
+                detail=f'Table "{table.name}" references "{referenced}", but they do not have the same ON COMMIT setting.',
+            )

@@ -160,7 +160,7 @@ class References:
         places: pa.ChunkedArray,
     ) -> pa.Table:
         """Returns referencing rows with the values of the action. `places`: of the referenced row of each."""
-        defaults = self._query(default) if default is not None and action == "set default" else None
+        defaults = self._defaults(default, rows.num_rows) if default is not None and action == "set default" else None
         schema = arrow_schema(reference.table.columns)
         only = reference.constraint.set_columns if new is None else ()
         for i, column in enumerate(reference.columns):
@@ -173,11 +173,17 @@ class References:
                 types = reference.referenced.columns[key].type, reference.table.columns[column].type
                 values = assigned(new.column(key).take(places), *types)
             elif defaults is not None:
-                values = pa.chunked_array([defaults.column(i).combine_chunks().cast(kind).take(pa.array([0] * rows.num_rows))])
+                values = pa.chunked_array([defaults.column(i).combine_chunks().cast(kind)])
             else:
                 values = pa.chunked_array([pa.nulls(rows.num_rows, kind)])
             rows = rows.set_column(column, schema.field(column), values)
         return self._stored.of(self._rules[reference.table.id], rows)
+
+    def _defaults(self, default: Query, rows: int) -> pa.Table:
+        """Returns the values of SET DEFAULT for this number of rows. Calls of sequences give each row its own."""
+        if default.calls:
+            return pa.concat_tables([self._query(default) for _ in range(rows)])
+        return self._query(default).take(pa.array([0] * rows))
 
     def _check_keys(self, rules: Rules, old: pa.Table, new: pa.Table) -> None:
         old, new = self._stored.keyed(rules, old), self._stored.keyed(rules, new)

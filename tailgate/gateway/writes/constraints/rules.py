@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tailgate.gateway.writes.rows.query import Query, inline, query_of
+from tailgate.gateway.writes.rows.query import Query, inline, numbered, query_of
 from tailgate.lake.catalog import Table
 from tailgate.lake.constraints import Key, Reference
 from tailgate.lake.types import Field
+from tailgate.sql.plan import Relation
 from tailgate.sql.plan.writes import INCOMING, DomainCheck, TableRules
 
 Checks: TypeAlias = tuple[tuple[str, Query], ...]
@@ -36,6 +37,11 @@ class Rules:
     key_values: Query | None = None
 
     @property
+    def asks_session(self) -> bool:
+        """Returns whether a check depends on the session, so sessions cannot share its evaluation."""
+        return any(query.session_values for _, query in (*self.checks, *self.domains))
+
+    @property
     def fields(self) -> tuple[Field, ...]:
         """Returns the columns that `Key` numbers."""
         return self.table.columns if self.key_values is None else self.key_values.columns
@@ -55,18 +61,22 @@ class Rules:
 RulesByTable: TypeAlias = Mapping[int, Rules]  # of a written table, and of those that referential actions may change
 
 
-def rendered(rules: tuple[TableRules, ...], *, compact: bool) -> RulesByTable:
-    """Renders the rules of a statement. `compact`: as for `query_of`."""
+def rendered(rules: tuple[TableRules, ...], parameters: int, *, compact: bool) -> RulesByTable:
+    """Renders the rules of a statement. `parameters`: the number of its parameters. `compact`: as for `query_of`."""
+
+    def query(relation: Relation) -> Query:
+        return numbered(relation, parameters, compact=compact)
+
     return {
         r.table.id: Rules(
             r.table,
-            tuple((name, query_of(forbidden, compact=compact)) for name, forbidden in r.checks),
+            tuple((name, query(forbidden)) for name, forbidden in r.checks),
             r.keys,
             r.references,
-            tuple((reference, None if row is None else query_of(row, compact=compact)) for reference, row in r.referring),
+            tuple((reference, None if row is None else query(row)) for reference, row in r.referring),
             r.version,
             None if r.generated is None else query_of(r.generated, compact=compact),
-            tuple((check, query_of(check.forbidden, compact=compact)) for check in r.domains),
+            tuple((check, query(check.forbidden)) for check in r.domains),
             None if r.key_values is None else inline(r.key_values),
         )
         for r in rules

@@ -41,7 +41,7 @@ from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.type_resolution import WITHOUT_NAME
 from tailgate.sql.plan import And, Call, Case, Coalesce, GreatestLeast, IsNull, Literal, Not, Parameter, Scalar
 from tailgate.sql.plan.rewriting import parts
-from tailgate.sql.plan.rows import is_row, of_row, unless_null
+from tailgate.sql.plan.rows import ARRAY_LINES, is_row, of_row, unless_null
 from tailgate.sql.plan.session_calls import SEQUENCE_FUNCTIONS
 from tailgate.sql.plan.sort_keys import has_equal_forms
 from tailgate.sql.plan.subqueries import subquery
@@ -102,6 +102,8 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
     operands = _printed(binder, name, operands, nodes)
     if len(operands) == 1 and (name in CONVERSIONS or (name == "array_to_json" and operands[0].type.is_array)):
         return as_json(binder, operands[0], CONVERSIONS.get(name, JSON), leftmost(nodes[0]))
+    if name == "array_to_json" and len(operands) == 2 and operands[0].type.is_array:
+        return _array_to_json(binder, operands, nodes, at)
     if name == "row_to_json" and 1 <= len(operands) <= 2 and is_row(operands[0].type):
         return _row_to_json(binder, operands, nodes, at)
     row = function(name, tuple(s.type for s in operands), at)
@@ -166,6 +168,16 @@ def _row_to_json(binder: ExpressionBinder, operands: list[Scalar], nodes: list[e
     return (
         value if isinstance(pretty, Literal) and pretty.value is not None else Case(((IsNull(pretty), Literal(None, JSON)),), value, JSON)
     )
+
+
+def _array_to_json(binder: ExpressionBinder, operands: list[Scalar], nodes: list[exp.Expr], at: int | None) -> Scalar:
+    """Binds array_to_json(array, pretty). Raises 42883."""
+    pretty = coerce(operands[1], BOOL, binder.parameters)
+    if pretty is None:
+        function("array_to_json", tuple(s.type for s in operands), at)  # raises the error
+        raise AssertionError(operands)
+    json = as_json(binder, operands[0], JSON, leftmost(nodes[0]))
+    return Case(((pretty, Call(ARRAY_LINES, (json,), JSON)), (IsNull(pretty), Literal(None, JSON))), json, JSON)
 
 
 def _check_row(binder: ExpressionBinder, row: Function, operands: list[Scalar], at: int | None) -> None:

@@ -86,13 +86,17 @@ def bind_array(binder: ExpressionBinder, node: exp.Array) -> Scalar:
     nodes = list(node.expressions)
     if not nodes:
         raise empty_array(position(node))
-    scalars = [binder.bind(n) for n in nodes]
+    return array_of(binder, nodes, [binder.bind(n) for n in nodes], position(node))
+
+
+def array_of(binder: ExpressionBinder, nodes: list[exp.Expr], scalars: list[Scalar], at: int | None) -> Scalar:
+    """Returns an array of scalars, which `nodes` are. Raises 42804, 2202E."""
     elements, type = binder.unify(nodes, list(map(fixed, scalars)) if is_maintained() else scalars, "ARRAY")
     if type.is_array:
-        return _of_arrays(list(map(with_dimensions, elements)), position(node))
+        return _of_arrays(list(map(with_dimensions, elements)), at)
     if all(isinstance(m, Literal) for m in elements):
-        return Literal(tuple(m.value for m in elements if isinstance(m, Literal)), type.array(), position(node))
-    return Call(catalogue.calls("ARRAY")[0], elements, type.array(), position(node))
+        return Literal(tuple(m.value for m in elements if isinstance(m, Literal)), type.array(), at)
+    return Call(catalogue.calls("ARRAY")[0], elements, type.array(), at)
 
 
 def _of_arrays(arrays: list[Scalar], at: int | None) -> Scalar:

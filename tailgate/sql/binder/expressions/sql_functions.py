@@ -33,6 +33,7 @@ from tailgate.lake.errors import (
 from tailgate.lake.types import FACTS, INT8, Field, Type
 from tailgate.sql.authorization import EXECUTE, Demand
 from tailgate.sql.binder.context import Closure, ExpressionBinder, Level
+from tailgate.sql.binder.expressions.constructors import array_of
 from tailgate.sql.binder.grouping import aggregate, windowed
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Named, Scope, Table
@@ -114,12 +115,13 @@ class _Candidate:
     """A function whose argument names and count fit a call.
 
     `places` has, for each argument of the call, its index among the function's arguments. `row` is
-    the function as `choose` takes it.
+    the function as `choose` takes it. `expanded`: the last arguments of the call become the array of a VARIADIC function.
     """
 
     routine: Routine
     places: tuple[int, ...]
     row: Function
+    expanded: bool = False
 
 
 def _chosen(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Routine, ...]) -> tuple[Routine, tuple[Scalar, ...]]:
@@ -130,9 +132,8 @@ def _chosen(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Routine,
     name, at = str(node.this), position(node)
     nodes: list[exp.Expr] = []
     names: list[str | None] = []
-    for argument in node.expressions:
-        if isinstance(argument, exp.Variadic):
-            raise FeatureNotSupported("VARIADIC arguments are not supported", position=position(argument))
+    has_array = bool(node.expressions) and isinstance(node.expressions[-1], exp.Variadic)
+    for argument in (n.this if isinstance(n, exp.Variadic) else n for n in node.expressions):
         if isinstance(argument, exp.Kwarg):
             if argument.this.name in names:
                 raise SyntaxError_(f'argument name "{argument.this.name}" used more than once', position=position(argument))
@@ -145,7 +146,9 @@ def _chosen(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Routine,
         nodes.append(argument)
     operands = [binder.bind(n) for n in nodes]
     types = tuple(g.type for g in operands)
-    candidates = sorted(filter(None, (_candidate(i, names) for i in items)), key=lambda c: len(c.routine.arguments))
+    fitting = [c for i in items if (c := _candidate(i, names, expands=not has_array)) is not None]
+    fitting.sort(key=lambda c: (c.expanded, len(c.routine.arguments)))
+    candidates = list({c.row.arguments: c for c in reversed(fitting)}.values())[::-1]  # one that is not expanded, if both fit
     choice = choose(tuple(c.row for c in candidates), types)
     shown = f"{name}({', '.join(f'{n} => {bare_type(t)}' if n else str(bare_type(t)) for n, t in zip(names, types, strict=True))})"
     if isinstance(choice, TailgateError):
@@ -155,16 +158,23 @@ def _chosen(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Routine,
     if choice is None:
         raise UndefinedFunction(f"function {shown} does not exist", hint=NO_MATCH, position=at)
     candidate = next(c for c in candidates if c.row is choice)
-    return candidate.routine, _arguments(binder, candidate, operands)
+    return candidate.routine, _arguments(binder, candidate, nodes, operands)
 
 
-def _candidate(function: Routine, names: list[str | None]) -> _Candidate | None:
+def _candidate(function: Routine, names: list[str | None], *, expands: bool) -> _Candidate | None:
     """Returns the function as a candidate for a call, or None if the arguments do not fit.
 
-    `names` has the name of each argument of the call, None for positional ones.
+    `names` has the name of each argument of the call, None for positional ones. `expands`: the call has no VARIADIC.
     """
     parameters = [a.name for a in function.arguments]
-    places = []
+    if function.variadic and expands and len(names) >= len(parameters):
+        if any(names):
+            return None
+        last = len(parameters) - 1
+        expanded = (*range(last), *[last] * (len(names) - last))
+        kinds = [*function.types[:-1], *[function.types[-1].element] * (len(names) - last)]
+        return _Candidate(function, expanded, _row(function, kinds), expanded=True)
+    places = list[int]()
     for i, name in enumerate(names):
         if (name is None and i >= len(parameters)) or (name is not None and name not in parameters):
             return None
@@ -172,16 +182,23 @@ def _candidate(function: Routine, names: list[str | None]) -> _Candidate | None:
     required = range(len(parameters) - len(function.defaults))
     if len(set(places)) < len(places) or not set(required) <= set(places):
         return None
-    types = tuple(catalogue_name(function.arguments[p].type) for p in places)
-    return _Candidate(function, tuple(places), Function(function.name, types, catalogue_name(function.returns)))
+    return _Candidate(function, tuple(places), _row(function, [function.types[p] for p in places]))
 
 
-def _arguments(binder: ExpressionBinder, candidate: _Candidate, operands: list[Scalar]) -> tuple[Scalar, ...]:
+def _row(function: Routine, types: list[Type]) -> Function:
+    return Function(function.name, tuple(map(catalogue_name, types)), catalogue_name(function.returns))
+
+
+def _arguments(binder: ExpressionBinder, candidate: _Candidate, nodes: list[exp.Expr], operands: list[Scalar]) -> tuple[Scalar, ...]:
     function = candidate.routine
     first = len(function.arguments) - len(function.defaults)
     scalars = []
     for i, argument in enumerate(function.arguments):
-        if i in candidate.places:
+        if i == len(function.arguments) - 1 and candidate.expanded:
+            elements = [coerce(operand, argument.type.element, binder.parameters) for operand in operands[i:]]
+            array = array_of(binder, nodes[i:], [element for element in elements if element is not None], None)
+            scalar = coerce(array, argument.type, binder.parameters)
+        elif i in candidate.places:
             scalar = coerce(operands[candidate.places.index(i)], argument.type, binder.parameters)
         else:
             own = replace(binder, level=replace(binder.level, names=binder.level.names.within(candidate.routine)))

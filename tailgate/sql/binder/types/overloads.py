@@ -27,6 +27,7 @@ from tailgate.sql.numeric_types import rounded_to
 from tailgate.sql.plan import Literal, Scalar
 from tailgate.sql.plan.sort_keys import has_general
 
+TEXTS = frozenset(("char", "text", "varchar", "bpchar", "name", "unknown"))
 CASTS_HINT = "You might need to add explicit type casts."
 NO_MATCH = "No function matches the given name and argument types. " + CASTS_HINT
 
@@ -308,7 +309,7 @@ def operator(sign: str, types: tuple[Type, ...], position: int | None) -> Functi
     Raises 42883, 42725, or 0A000 if only PostgreSQL has it.
     """
     candidates = catalogue.operators(sign) if len(types) == 2 else catalogue.prefixes(sign)
-    choice = choose(candidates, types)
+    choice = AmbiguousFunction("") if sign == "||" and _is_ambiguous_text(types) else choose(candidates, types)
     texts = [str(bare_type(t)).split("(")[0] if t.name == "numeric" else str(bare_type(t)) for t in types]
     shown = f"{texts[0]} {sign} {texts[1]}" if len(types) == 2 else f"{sign} {texts[0]}"
     if isinstance(choice, TailgateError):
@@ -330,6 +331,12 @@ def operator(sign: str, types: tuple[Type, ...], position: int | None) -> Functi
     if not choice.duckdb:
         raise FeatureNotSupported(f"operator {shown} is not supported", position=position)
     return choice
+
+
+def _is_ambiguous_text(types: tuple[Type, ...]) -> bool:
+    """Returns whether types are "char" and one that is text, too: PostgreSQL has text || text, text || anynonarray and the reverse."""
+    names = [type.name for type in types if not type.is_array]
+    return len(names) == 2 and "char" in names and TEXTS.issuperset(names)
 
 
 def function(name: str, types: tuple[Type, ...], position: int | None) -> Function:

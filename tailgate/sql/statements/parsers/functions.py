@@ -99,6 +99,8 @@ def _arguments(cursor: Parser) -> tuple[FunctionArgument, ...]:
             break
     cursor.expect(")")
     for i, argument in enumerate(items):
+        if argument.variadic and i < len(items) - 1:
+            raise InvalidFunctionDefinition("VARIADIC parameter must be the last input parameter")
         if argument.name and any(a.name == argument.name for a in items[:i]):
             raise InvalidFunctionDefinition(f'parameter name "{argument.name}" used more than once')
         if argument.default is None and i and items[i - 1].default is not None:
@@ -110,20 +112,22 @@ def _argument(cursor: Parser) -> FunctionArgument:
     """Parses [mode] [name] type [{DEFAULT | =} expression]."""
     at = cursor.position
     mode = cursor.any_word(*MODES)
-    if mode is not None and mode != "in":
-        hint = "Use RETURNS TABLE (…) for several columns." if mode in ("out", "inout") else None
+    if mode in ("out", "inout"):
+        hint = "Use RETURNS TABLE (…) for several columns."
         raise FeatureNotSupported(f"{mode.upper()} parameters are not supported", hint=hint, position=at)
     argument_name = ""
     if _is_named(cursor):
         argument_name = name(cursor, NAMES).name
         cursor.accept_word("in")
     type = _named_type(cursor)
+    if mode == "variadic" and not type.is_array:
+        raise InvalidFunctionDefinition("VARIADIC parameter must be an array")
     default: str | None = None
     if cursor.accept_word("default") or cursor.accept("="):
         start = cursor.position
         cursor.expression()
         default = since(cursor, start)
-    return FunctionArgument(argument_name, type, default)
+    return FunctionArgument(argument_name, type, default, mode == "variadic")
 
 
 def _is_named(cursor: Parser) -> bool:

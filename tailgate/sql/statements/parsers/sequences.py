@@ -21,11 +21,16 @@ from tailgate.sql.statements.tables import Identity
 NUMBERS = {"increment": "increment", "minvalue": "minimum", "maxvalue": "maximum", "start": "start", "cache": "cache"}
 
 
-def create_sequence(cursor: Parser) -> CreateSequence:
+def create_sequence(cursor: Parser, *, temporary: bool = False) -> CreateSequence:
     """Parses the rest of CREATE SEQUENCE."""
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
-    return CreateSequence(this, sequence_options(cursor), absent)
+    return CreateSequence(this, sequence_options(cursor), absent, temporary)
+
+
+def temporary_sequence(cursor: Parser) -> CreateSequence:
+    """Parses the rest of CREATE TEMPORARY SEQUENCE."""
+    return create_sequence(cursor, temporary=True)
 
 
 def alter_sequence(cursor: Parser, sequence: Name, exists: bool) -> AlterSequence | None:

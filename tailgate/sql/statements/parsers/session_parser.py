@@ -195,6 +195,19 @@ def unlisten(cursor: Parser) -> v.Unlisten:
     return v.Unlisten(None if cursor.accept("*") else name(cursor).name)
 
 
+def listen(cursor: Parser) -> v.Listen:
+    """Parses LISTEN channel."""
+    cursor.advance()
+    return v.Listen(name(cursor).name)
+
+
+def notify(cursor: Parser) -> v.Notify:
+    """Parses NOTIFY channel [, 'payload']."""
+    cursor.advance()
+    channel = name(cursor).name
+    return v.Notify(channel, cursor.string() if cursor.accept(",") else "")
+
+
 def create_extension(cursor: Parser) -> v.CreateExtension:
     """Parses [IF NOT EXISTS] name [WITH] [SCHEMA schema] [VERSION version] [CASCADE] after CREATE EXTENSION."""
     absent = if_not_exists(cursor)

@@ -14,8 +14,6 @@ STATEMENTS: dict[tuple[str, ...], str | None] = {
     ("call",): None,
     ("do",): None,
     ("import", "foreign", "schema"): None,
-    ("listen",): "Use TAIL to follow changes.",
-    ("notify",): "Use TAIL to follow changes.",
     ("load",): None,
     ("security", "label"): None,
     # Materialize
@@ -29,8 +27,6 @@ CREATIONS: dict[tuple[str, ...], str | None] = {
     ("procedure",): None,
     ("aggregate",): None,
     ("operator",): None,
-    ("temporary", "sequence"): "Use CREATE SEQUENCE.",
-    ("temp", "sequence"): "Use CREATE SEQUENCE.",
     ("unlogged", "sequence"): "Use CREATE SEQUENCE.",
     ("trigger",): None,
     ("rule",): None,
@@ -57,7 +53,7 @@ SHOWINGS: dict[tuple[str, ...], str | None] = {
 }
 
 
-POSTGRESQL = frozenset("alter call comment do listen load notify".split())
+POSTGRESQL = frozenset("alter call comment do load".split())
 
 
 def _longest_match(cursor: Parser, table: dict[tuple[str, ...], str | None]) -> tuple[str, ...] | None:

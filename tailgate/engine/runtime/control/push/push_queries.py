@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from tailgate.engine import ddl
-from tailgate.engine.ddl.drop import removal
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control.blocks.installing import install_filled
 from tailgate.engine.runtime.control.blocks.planning import owner_id
@@ -25,6 +24,7 @@ from tailgate.engine.runtime.control.turns import turn
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, is_transient
 from tailgate.lake.control import StatementRequest
 from tailgate.lake.errors import ConfigurationLimitExceeded, FeatureNotSupported, TailgateError
+from tailgate.sql.drop import removal
 from tailgate.sql.ksqldb.dialect import HTTP
 from tailgate.sql.ksqldb.limits import with_limits
 from tailgate.sql.ksqldb.queries.push import QUERY_NAME

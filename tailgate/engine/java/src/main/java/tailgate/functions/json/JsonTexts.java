@@ -284,6 +284,24 @@ public final class JsonTexts {
 
   public static UTF8String arrayToJson(ArrayData items) { return list(items, ","); }
 
+  /** Returns an array with each element but the first on its own line, for array_to_json(array, true). */
+  public static UTF8String arrayLines(UTF8String json) {
+    byte[] b = json.getBytes();
+    ByteArrayOutputStream lines = new ByteArrayOutputStream(b.length + 16);
+    int depth = 0;
+    boolean quoted = false;
+    for (int i = 0; i < b.length; i++) {
+      lines.write(b[i]);
+      if (quoted && b[i] == '\\') lines.write(b[++i]);
+      else if (b[i] == '"') quoted = !quoted;
+      else if (quoted) continue;
+      else if (b[i] == '[' || b[i] == '{') depth++;
+      else if (b[i] == ']' || b[i] == '}') depth--;
+      else if (b[i] == ',' && depth == 1) lines.writeBytes(new byte[] {'\n', ' '});
+    }
+    return UTF8String.fromBytes(lines.toByteArray());
+  }
+
   private static UTF8String list(ArrayData items, String comma) {
     StringBuilder json = new StringBuilder("[");
     for (int i = 0; i < items.numElements(); i++) {

@@ -1,0 +1,205 @@
+"""LISTEN and NOTIFY have PostgreSQL's effects, in one gateway and between two."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import psycopg
+import pytest
+
+from tailgate.gateway.notifications import channels, exchange
+from testing.engine_process import until
+from tests.tables.world import World
+
+Connection = psycopg.Connection[Any]
+Heard = tuple[str, str, str]  # the sender, channel, payload
+
+# (the session, its statement); the sessions `a` and `b` listen
+SCRIPT = (
+    ("a", "LISTEN one"),
+    ("b", "LISTEN one"),
+    ("b", 'LISTEN "Two words"'),
+    ("b", "LISTEN one"),
+    ("c", "NOTIFY one"),
+    ("c", "NOTIFY one, 'payload ''quoted'' é'"),
+    ("c", "NOTIFY \"Two words\", ''"),
+    ("c", "NOTIFY nobody, 'x'"),
+    ("a", "NOTIFY one, 'own'"),
+    ("c", "SELECT pg_notify('one', 'by function'), pg_notify('Two words', NULL)"),
+    ("c", "SELECT pg_notify('one', repeat('x', 7999))"),
+    ("c", "SELECT pg_notify('one', repeat('x', 8000))"),
+    ("c", "SELECT pg_notify('one', repeat('é', 4000))"),
+    ("c", "SELECT pg_notify('', 'x')"),
+    ("c", "SELECT pg_notify(NULL, 'x')"),
+    ("c", "SELECT pg_notify(repeat('c', 64), 'x')"),
+    ("c", "NOTIFY"),
+    ("c", "NOTIFY one 'x'"),
+    ("c", "LISTEN 'one'"),
+    ("c", "SELECT pg_notify('one', 'undone'), current_setting('no.such')"),
+    ("c", "NOTIFY one, 'first'; NOTIFY one, 'second'; NOTIFY one, 'first'"),
+    ("c", "NOTIFY one, 'undone'; SELECT 1 / 0"),
+    ("c", "NOTIFY one, 'committed'; COMMIT; SELECT 1 / 0"),
+    ("c", "BEGIN"),
+    ("c", "NOTIFY one, '1'"),
+    ("c", "NOTIFY one, '2'"),
+    ("c", "NOTIFY one, '1'"),
+    ("c", "SAVEPOINT s"),
+    ("c", "NOTIFY one, '3'"),
+    ("c", "ROLLBACK TO s"),
+    ("c", "NOTIFY one, '4'"),
+    ("c", "COMMIT"),
+    ("c", "BEGIN"),
+    ("c", "NOTIFY one, 'undone'"),
+    ("c", "ROLLBACK"),
+    ("c", "BEGIN"),
+    ("c", "NOTIFY one, 'undone'"),
+    ("c", "SELECT 1 / 0"),
+    ("c", "COMMIT"),
+    ("c", "NOTIFY one, 'after'"),
+    ("b", "BEGIN"),
+    ("c", "NOTIFY one, 'while b is in a block'"),
+    ("b", "SELECT 1"),
+    ("b", "LISTEN three"),
+    ("b", "UNLISTEN one"),
+    ("b", "SELECT * FROM pg_listening_channels() ORDER BY 1"),
+    ("b", "ROLLBACK"),
+    ("b", "SELECT * FROM pg_listening_channels() AS c ORDER BY c"),
+    ("b", "BEGIN"),
+    ("b", "LISTEN three"),
+    ("b", "NOTIFY three, 'own'"),
+    ("b", "COMMIT"),
+    ("b", "UNLISTEN one"),
+    ("c", "NOTIFY one, 'only a'"),
+    ("c", "NOTIFY three, 'only b'"),
+    ("b", "SELECT pg_listening_channels() AS c ORDER BY 1"),
+    ("b", "UNLISTEN *"),
+    ("b", "SELECT count(*) FROM pg_listening_channels()"),
+    ("c", "NOTIFY three, 'nobody'"),
+    ("a", "DISCARD ALL"),
+    ("c", "NOTIFY one, 'nobody'"),
+    ("c", "SELECT pg_notification_queue_usage()"),
+    ("a", "LISTEN last"),
+    ("c", "PREPARE p (text) AS SELECT pg_notify('last', $1)"),
+    ("c", "EXECUTE p ('the end')"),
+)
+
+
+class Conversation:
+    """Three sessions of one server, by name, with their notifications."""
+
+    def __init__(self, dsn: str) -> None:
+        self.sessions: dict[str, Connection] = {name: psycopg.connect(dsn, autocommit=True) for name in "abc"}
+        self.names = {session.info.backend_pid: name for name, session in self.sessions.items()}
+        self.heard: dict[str, list[Heard]] = {name: [] for name in self.sessions}
+        for name, session in self.sessions.items():
+            session.add_notify_handler(partial(self.hears, name))
+
+    def hears(self, name: str, notification: psycopg.Notify) -> None:
+        """Adds a notification of a session."""
+        self.heard[name].append((self.names[notification.pid], notification.channel, notification.payload))
+
+    def run(self) -> list[object]:
+        """Returns the result of each statement."""
+        results: list[object] = []
+        for name, statement in SCRIPT:
+            try:
+                cursor = self.sessions[name].execute(statement.encode())
+                results.append((cursor.statusmessage, cursor.fetchall() if cursor.description else None))
+            except psycopg.Error as error:
+                results.append((error.sqlstate, error.diag.message_primary))
+        return results
+
+    def hear(self, name: str, last: str) -> list[Heard]:
+        """Returns the notifications of a session up to a payload."""
+
+        def heard() -> bool:
+            self.sessions[name].execute("SELECT 1")
+            return last in [payload for _, _, payload in self.heard[name]]
+
+        until(heard)
+        return self.heard[name]
+
+    def close(self) -> None:
+        for session in self.sessions.values():
+            session.close()
+
+
+def test_as_postgresql(world: World, postgres: str) -> None:
+    theirs, ours = Conversation(postgres), Conversation(world.dsn)
+    results = theirs.run()
+    for step, expected, got in zip(SCRIPT, results, ours.run(), strict=True):
+        assert got == expected, step
+    assert ours.hear("a", "the end") == theirs.hear("a", "the end")
+    assert ours.heard["b"] == theirs.heard["b"]
+    assert ours.heard["c"] == theirs.heard["c"] == []
+    theirs.close()
+    ours.close()
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    world = World(tmp_path_factory.mktemp("notifications") / "lake", gateways=2)
+    yield world
+    world.close()
+
+
+def test_sessions_of_another_gateway_hear(two: World) -> None:
+    """Their order is that of the sender, and the rows of its transactions are readable."""
+    with psycopg.connect(two.gateways[0].dsn, autocommit=True) as sender, psycopg.connect(two.gateways[1].dsn, autocommit=True) as listener:
+        sender.execute("CREATE TABLE jobs (id int PRIMARY KEY)")
+        listener.execute("LISTEN jobs")
+        for id in range(30):
+            with sender.transaction():
+                sender.execute("INSERT INTO jobs VALUES (%s)", [id])
+                sender.execute("SELECT pg_notify('jobs', %s)", [str(id)])
+        sender.execute("SELECT pg_notify('jobs', %s)", ["\1" * 7999])
+        expected = [*map(str, range(30)), "\1" * 7999]
+        payloads = []
+        for notification in listener.notifies(timeout=30, stop_after=31):
+            payloads.append(notification.payload)
+            assert notification.pid == sender.info.backend_pid
+            if len(payloads) <= 30:
+                assert listener.pgconn.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        assert payloads == expected
+        assert listener.execute("SELECT count(*) FROM jobs").fetchone() == (30,)
+
+
+def test_a_client_that_waits_hears_at_once(world: World) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as listener, psycopg.connect(world.dsn, autocommit=True) as sender:
+        listener.execute("LISTEN one")
+        timer = threading.Timer(0.2, lambda: sender.execute("NOTIFY one, 'x'"))
+        timer.start()
+        assert [n.payload for n in listener.notifies(timeout=30, stop_after=1)] == ["x"]
+        timer.join()
+
+
+def test_the_queues_are_limited(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(channels, "PENDING_BYTES_MAX", 100_000)
+    monkeypatch.setattr(channels, "WAITING_BYTES_MAX", 50_000)
+    with psycopg.connect(world.dsn, autocommit=True) as listener, psycopg.connect(world.dsn, autocommit=True) as sender:
+        sender.execute("BEGIN")
+        for number in range(19):
+            sender.execute("SELECT pg_notify('one', %s || repeat('x', 5000))", [str(number)])
+        with pytest.raises(psycopg.errors.ProgramLimitExceeded, match="too many notifications in a transaction"):
+            sender.execute("SELECT pg_notify('one', repeat('y', 5000))")
+        sender.execute("ROLLBACK")
+        listener.execute("LISTEN one")
+        listener.execute("BEGIN")
+        for number in range(15):
+            sender.execute("SELECT pg_notify('one', %s || repeat('x', 5000))", [str(number)])
+        with pytest.raises(psycopg.errors.ConfigurationLimitExceeded, match="too many notifications wait for the client"):
+            listener.execute("SELECT 1")
+        assert sender.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_full_queue_to_other_gateways_loses_the_rest(two: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "QUEUE_BYTES_MAX", 1_000)
+    with psycopg.connect(two.gateways[0].dsn, autocommit=True) as sender, psycopg.connect(two.gateways[1].dsn, autocommit=True) as listener:
+        listener.execute("LISTEN one")
+        sender.execute("SELECT pg_notify('one', 'lost' || repeat('x', 2000))")
+        sender.execute("NOTIFY one, 'next'")
+        assert [n.payload for n in listener.notifies(timeout=30, stop_after=1)] == ["next"]
+        until(lambda: sender.execute("SELECT pg_notification_queue_usage()").fetchone() == (0.0,))
