@@ -218,7 +218,7 @@ $(ENGINE_JAR): $(MAVEN_JAR)
 	@cp $< $@
 
 $(CLASSES): $(ENGINE_JAR) $(JARS)/spark/.resolved
-	@echo "setup: keeping the classes that the engine loads, so that it starts faster (120 MB, half a minute)"
+	@echo "setup: keeping the classes that the engine loads, so that it starts faster (140 MB, half a minute)"
 	@$(BIN)/python -m tailgate.engine.runtime.classes
 
 $(KAFKA_CLASSES): $(JARS)/kafka/.resolved | .venv/.installed

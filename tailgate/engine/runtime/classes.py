@@ -9,6 +9,7 @@ run by hand. It needs no JDK.
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,21 @@ SERVER = "the engine"
 def dump(file: Path) -> None:
     """Runs a small engine and writes an archive of the classes that it has loaded, and of those of Kafka's clients."""
     file.unlink(missing_ok=True)  # a JVM that uses an archive cannot record another one
-    os.environ["TAILGATE_JAVA_OPTIONS"] = " ".join(("-XX:+RecordDynamicDumpInfo", *java.QUIET))
+    with tempfile.TemporaryDirectory() as folder:
+        loaded = f"{folder}/loaded"  # the JVM lists its classes there
+        os.environ["TAILGATE_JAVA_OPTIONS"] = " ".join(("-XX:+RecordDynamicDumpInfo", *java.QUIET, f"-Xlog:class+load:file={loaded}:none"))
+        _dump(file, loaded)
+
+
+def _dump(file: Path, loaded: str) -> None:
+    """Writes the archive. `loaded`: the list of classes."""
     with launched(file.parent) as jvm:
         session = spark.start(jvm.scratch, 1, jvm)
         with small_engine(session, jvm.scratch / "lake"):
             archive: Any = session._jvm.tailgate.ClassArchive  # type: ignore[union-attr]  # PySpark declares it as optional
             try:
                 archive.loadClients()
+                archive.linkLoaded(loaded)
                 archive.write(str(file))
             except Py4JJavaError as error:
                 print(f"setup: {error.java_exception}", flush=True)

@@ -28,6 +28,7 @@ from tailgate.lake.host.scratch import scratch
 JARS = Path(__file__).parents[3] / "jars"  # from `make setup`, or part of an installed wheel
 CLASSES = JARS / "classes.jsa"  # the archive of classes for `class_path()`, written by engine.runtime.classes
 LOGGING = {"text": Path(__file__).parent / "log4j2.properties", "json": Path(__file__).parent / "log4j2-json.properties"}
+UNUSED = "spark-mllib_"  # Spark's jar that would register functions in each session, with Scala's reflection: a tenth of a start
 SERVER = "org.apache.spark.api.python.PythonGatewayServer"
 NICE = 5  # gives the gateway and its queries priority: latency depends on scheduling
 READY_S = 60.0  # limit for the start: on two idle cores it takes 1 s
@@ -183,10 +184,11 @@ def _pyspark() -> Path:
 
 def class_path() -> str:
     """Returns the class path of the engine's JVMs, here and in executors that have this installation under the same path."""
-    theirs = _pyspark() / "jars"
+    theirs = sorted(jar for jar in (_pyspark() / "jars").glob("*.jar") if not jar.name.startswith(UNUSED))
+    slf4j = [jar for jar in theirs if jar.name.startswith("slf4j-api-")]
     # Our jar comes first: DurableFiles is needed before Spark loads jars, and no jar is copied.
     more = os.environ.get("SPARK_DIST_CLASSPATH")
-    return ":".join(map(str, (*jars(), *sorted(theirs.glob("slf4j-api-*.jar")), theirs / "*", *([more] if more else []))))
+    return ":".join(dict.fromkeys(map(str, (*jars(), *slf4j, *theirs, *([more] if more else [])))))
 
 
 def logging_options(log: str) -> list[str]:
