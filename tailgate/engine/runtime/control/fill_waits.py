@@ -19,6 +19,7 @@ from tailgate.lake.readers.failed import failure
 
 WAIT_S = 0.25  # between two checks whether the client of a waiting statement is still connected
 TELL_S = 1.0  # between two progress messages of a fill
+REPLACED_S = 60.0  # wait for views that are filled again; it continues afterwards
 
 
 def await_fills(installation: Installation, items: tuple[Item, ...], client: Client) -> None:
@@ -51,6 +52,16 @@ def await_fills(installation: Installation, items: tuple[Item, ...], client: Cli
     for item in items:
         if item.id not in engine.catalog.items and item.id not in installation.switched:
             raise UndefinedTable(f'{item.kind} "{item.name}" was dropped while it was filled')
+
+
+def await_replacements(installation: Installation, views: Iterable[MaterializedView], client: Client) -> None:
+    """Waits until views are filled again, for `REPLACED_S` at most, so that the next statement can read them with their new columns."""
+    ids, end = {view.id for view in views}, time.monotonic() + REPLACED_S
+    while not installation.engine.stopping and not client.gone() and time.monotonic() < end:
+        with installation.settled:
+            if ids.isdisjoint(installation.engine.catalog.replacements()):
+                return
+            installation.settled.wait(WAIT_S)
 
 
 def _error(items: Iterable[Item | None]) -> TailgateError | None:

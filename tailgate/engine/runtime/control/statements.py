@@ -35,7 +35,7 @@ from tailgate.engine.runtime.control.blocks.planning import (
 from tailgate.engine.runtime.control.blocks.repeated_statements import answer_again
 from tailgate.engine.runtime.control.blocks.tags import tag_of
 from tailgate.engine.runtime.control.control import NOBODY, Client, notice
-from tailgate.engine.runtime.control.fill_waits import cancel
+from tailgate.engine.runtime.control.fill_waits import await_replacements, cancel
 from tailgate.engine.runtime.control.ksqldb.inserts import KsqldbInserts
 from tailgate.engine.runtime.control.ksqldb.items import KsqldbItems
 from tailgate.engine.runtime.control.ksqldb.queries import KsqldbQueries
@@ -223,11 +223,14 @@ class Statements:
                 if planned.changes_plans:
                     check, above = lambda: check_canceled(client), planned.changed_rows
                     again = self._installation.planned_anew(planned.change, check=check, above=above)
-                    return self._answer(planned.tag, *_filled_again(again))
-                if tables.are_read(planned.change, catalog):
+                elif tables.are_read(planned.change, catalog):
                     with self._ksqldb.topics_of(planned.change):
                         installed = install_filled(self._installation, planned.change, client)
                     break
+            if planned.changes_plans:
+                if isinstance(statement, CreateKsqldbItem):
+                    await_replacements(self._installation, again, client)
+                return self._answer(planned.tag, *_filled_again(again))
             tables.wait(client)
         return {**installed.answer(planned.tag, client), "notices": [*planned.notices, *installed.notices]}
 
