@@ -195,6 +195,17 @@ def test_the_queues_are_limited(world: World, monkeypatch: pytest.MonkeyPatch) -
         assert sender.execute("SELECT 1").fetchone() == (1,)
 
 
+@pytest.mark.parametrize("statement", [b"LISTEN two", b"UNLISTEN two"])
+def test_the_channels_are_limited(statement: bytes, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(channels, "CHANNELS_MAX", 3)
+    with psycopg.connect(world.dsn, autocommit=True) as session:
+        session.execute("BEGIN")
+        for _ in range(3):
+            session.execute(statement)
+        with pytest.raises(psycopg.errors.ProgramLimitExceeded, match="too many channels"):
+            session.execute(statement)
+
+
 def test_a_full_queue_to_other_gateways_loses_the_rest(two: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "QUEUE_BYTES_MAX", 1_000)
     with psycopg.connect(two.gateways[0].dsn, autocommit=True) as sender, psycopg.connect(two.gateways[1].dsn, autocommit=True) as listener:

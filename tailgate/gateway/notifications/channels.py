@@ -89,13 +89,16 @@ class Notifications:
 
     def listen(self, channel: str) -> None:
         """Executes LISTEN at COMMIT. Raises 54000."""
-        if len(self.channels) + len(self._actions) >= CHANNELS_MAX:
-            raise ProgramLimitExceeded("too many channels", detail=f"A session can listen to {CHANNELS_MAX}.")
-        self._actions.append((channel, True))
+        self._add(channel, listens=True)
 
     def unlisten(self, channel: str | None) -> None:
-        """Executes UNLISTEN at COMMIT. None: of all channels."""
-        self._actions.append((channel, False))
+        """Executes UNLISTEN at COMMIT. None: of all channels. Raises 54000."""
+        self._add(channel, listens=False)
+
+    def _add(self, channel: str | None, *, listens: bool) -> None:
+        if len(self._actions) >= CHANNELS_MAX or (listens and len(self.channels) + len(self._actions) >= CHANNELS_MAX):
+            raise ProgramLimitExceeded("too many channels", detail=f"A session and its transaction can have {CHANNELS_MAX}.")
+        self._actions.append((channel, listens))
 
     def notify(self, channel: str, payload: str, process: int) -> None:
         """Sends a notification at COMMIT. Raises 22023, 53200, 54000."""
