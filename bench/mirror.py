@@ -1,6 +1,8 @@
 """Measures a mirror of a view with 1,000,000 rows: the time to fill it, and the cost of each tick.
 
-python bench/mirror.py [--rows 1000000] [--changed 500] [--ticks 100]
+python bench/mirror.py [--rows 1000000] [--changed 500] [--ticks 100] [--key 0]
+
+`--key 0 1`: the positions of the key's columns, of id, name, orders and amount.
 """
 
 from __future__ import annotations
@@ -35,10 +37,10 @@ def resident_mb() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
 
 
-def measure(rows: int, changed: int, ticks: int) -> dict[str, object]:
+def measure(rows: int, changed: int, ticks: int, key: tuple[int, ...]) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         writer = open_epoch(Lake.create(Path(folder) / "lake"))
-        item = MaterializedView(16384, "v", FORM, (0,), stored=True, errors=16385)
+        item = MaterializedView(16384, "v", FORM, key, stored=True, errors=16385)
         writer.append(kind="catalog", catalog=Change(put=(item,)))
         version = np.zeros(rows, np.int64)
         writer.append([(item.id, table(np.arange(rows), version, 1))])
@@ -50,20 +52,22 @@ def measure(rows: int, changed: int, ticks: int) -> dict[str, object]:
             ready.result()
         filled = time.perf_counter() - began
         random = np.random.default_rng(1)
-        spent = []
+        spent, cpu = list[float](), list[float]()
         for _ in range(ticks):
             ids = np.sort(random.choice(rows, min(changed, rows), replace=False))
             old = table(ids, version[ids], -1)
             version[ids] += 1
             writer.append([(item.id, pa.concat_tables([old, table(ids, version[ids], 1)]))])
-            began = time.perf_counter()
+            began, used = time.perf_counter(), time.thread_time()
             mirrors._step()
             spent.append(time.perf_counter() - began)
+            cpu.append(time.thread_time() - used)
         last = mirrors.state.n == writer.newest.n
         writer.close()
         p50, p95, p100 = (round(float(np.percentile(spent, p)) * 1000, 1) for p in (50, 95, 100))
         return {
             "rows": rows, "fill_s": round(filled, 2), "changed": changed, "ticks": ticks, "tick_ms": {"p50": p50, "p95": p95, "max": p100},
+            "cpu_ms": round(float(np.median(cpu)) * 1000, 1),
             "mirror_mb": resident_mb() - before, "at_the_newest": last,
         }  # fmt: skip
 
@@ -73,5 +77,6 @@ if __name__ == "__main__":
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--changed", type=int, default=500)
     parser.add_argument("--ticks", type=int, default=100)
+    parser.add_argument("--key", type=int, nargs="+", default=[0])
     options = parser.parse_args()
-    print(json.dumps(measure(options.rows, options.changed, options.ticks)))
+    print(json.dumps(measure(options.rows, options.changed, options.ticks, tuple(options.key))))

@@ -9,8 +9,10 @@ connection and transaction, so all mirrors advance together.
     no key     DELETE all lines of the removed rows, INSERT the remaining copies and the added rows
     few rows   they are parameters of the statements (`incoming`)
 
-A scan that joins 500 changed keys with 1,000,000 rows takes 9 ms. A large mirror with a simple key has an index of DuckDB
-(`tables` decides), in which it finds the keys of a DELETE that are constants, in 6 ms for 500 keys and any number of rows.
+A scan that joins 500 changed keys with 1,000,000 rows takes 9 ms, and more for a key of several columns. A large mirror has an
+index of DuckDB (`tables` decides), which DuckDB uses for constants of one column: the key, or a hidden column `__hash`, the
+hash of a key of several columns or of other types than integers and text. A DELETE has the removed keys, or their hashes,
+as constants: 6 ms for 500 keys and any number of rows.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from tailgate.lake.catalog import ERRORS, Item
 from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
 
-INDEXED_TYPES = frozenset({"int2", "int4", "int8", "text", "varchar"})  # of a key that can have an index
+HASH = "__hash"  # the column with the hash of the key
+PLAIN_TYPES = frozenset({"int2", "int4", "int8", "text", "varchar"})  # of a key whose values are constants, not their hashes
 KEYS_BY_INDEX_MAX = 2_000  # of a DELETE by the index; DuckDB scans the table for more (index_scan_max_count)
 
 
@@ -55,10 +58,13 @@ def errors_shape(item: Item) -> Shape:
     return Shape(item.errors, ERRORS, None)
 
 
-def create(connection: duckdb.DuckDBPyConnection, shape: Shape, *, temporary: bool = False) -> None:
+def create(connection: duckdb.DuckDBPyConnection, shape: Shape, *, temporary: bool = False, indexed: bool = False) -> None:
+    """Creates the table of a mirror. `indexed`: with the column that an index of the key needs."""
     columns = [f"c{i} {field.type.duckdb}" for i, field in enumerate(shape.columns)]
     if shape.key is None:
         columns.append(f"{WEIGHT} BIGINT NOT NULL")
+    if indexed and _is_hashed(shape):
+        columns.append(f"{HASH} UBIGINT NOT NULL")
     kind = "TEMP TABLE" if temporary else "TABLE"
     connection.execute(f"CREATE {kind} {shape.table} ({', '.join(columns) or 'c BOOLEAN'})")
 
@@ -67,38 +73,39 @@ def drop(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
     connection.execute(f"DROP TABLE IF EXISTS {shape.table}")
 
 
-def fill(connection: duckdb.DuckDBPyConnection, shape: Shape, rows: pa.Table) -> None:
+def fill(connection: duckdb.DuckDBPyConnection, shape: Shape, rows: pa.Table, *, indexed: bool = False) -> None:
     """Inserts rows with weights above zero."""
     with incoming(connection, shape.columns, positional(shape, rows)) as added:
-        connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {added.text}", added.parameters)
-
-
-def can_have_index(shape: Shape) -> bool:
-    """Returns whether a mirror can have an index of its key."""
-    if shape.key is None or len(shape.key) != 1:
-        return False
-    type = shape.columns[shape.key[0]].type
-    return type.name in INDEXED_TYPES and not type.is_array
+        columns = _columns(shape) + (f", {_hash(shape)}" if indexed and _is_hashed(shape) else "")
+        connection.execute(f"INSERT INTO {shape.table} SELECT {columns} FROM {added.text}", added.parameters)
 
 
 def create_index(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
     """Creates the index of the key."""
     assert shape.key is not None
-    connection.execute(f"CREATE INDEX {shape.table}_key ON {shape.table} (c{shape.key[0]})")
+    column = HASH if _is_hashed(shape) else f"c{shape.key[0]}"
+    connection.execute(f"CREATE INDEX {shape.table}_key ON {shape.table} ({column})")
 
 
 def apply_by_index(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table) -> None:
     """Applies net changes to a mirror with an index, without a scan if few keys are removed."""
     assert shape.key is not None
-    (column,) = shape.key
-    removed = changes.filter(pc.less(changes.column(WEIGHT), 0)).column(column)
-    if len(removed) > KEYS_BY_INDEX_MAX or removed.null_count:
-        apply(connection, shape, changes)
-        return
-    if len(removed):
-        keys = ", ".join(map(_literal, removed.to_pylist()))  # DuckDB does not use the index for parameters
-        connection.execute(f"DELETE FROM {shape.table} WHERE c{column} IN ({keys})")
-    apply(connection, shape, changes.filter(pc.greater(changes.column(WEIGHT), 0)))
+    removed = positional(shape, changes.filter(pc.less(changes.column(WEIGHT), 0)))
+    few, plain = removed.num_rows <= KEYS_BY_INDEX_MAX, not _is_hashed(shape) and not removed.column(shape.key[0]).null_count
+    if removed.num_rows and few and plain:  # DuckDB uses the index only for constants
+        keys = ", ".join(map(_literal, removed.column(shape.key[0]).to_pylist()))
+        connection.execute(f"DELETE FROM {shape.table} WHERE c{shape.key[0]} IN ({keys})")
+    elif removed.num_rows:
+        condition = _same(shape, shape.key)
+        with incoming(connection, shape.columns, removed) as rows:
+            if few and _is_hashed(shape):
+                hashes = connection.execute(f"SELECT {_hash(shape)} FROM {rows.text}", rows.parameters).fetchall()
+                # DuckDB uses the index only if its column is in the first condition
+                condition = f"r.{HASH} IN ({', '.join(str(hash) for (hash,) in hashes)}) AND {condition}"
+            connection.execute(f"DELETE FROM {shape.table} AS r USING {rows.text} AS g WHERE {condition}", rows.parameters)
+    added = changes.filter(pc.greater(changes.column(WEIGHT), 0))
+    if added.num_rows:
+        fill(connection, shape, added, indexed=True)
 
 
 def _literal(key: int | str) -> str:
@@ -108,6 +115,19 @@ def _literal(key: int | str) -> str:
     ('-7', "'o''clock'")
     """
     return str(key) if isinstance(key, int) else "'" + key.replace("'", "''") + "'"
+
+
+def _is_hashed(shape: Shape) -> bool:
+    """Returns whether an index of the key is one of its hashes."""
+    assert shape.key
+    type = shape.columns[shape.key[0]].type
+    return len(shape.key) > 1 or type.is_array or type.name not in PLAIN_TYPES
+
+
+def _hash(shape: Shape) -> str:
+    """Returns SQL for the hash of a key. Keys that DuckDB compares as equal have the same one."""
+    assert shape.key
+    return f"hash({', '.join(f'CAST(c{i} AS {shape.columns[i].type.duckdb})' for i in shape.key)})"
 
 
 def apply(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table) -> None:
@@ -149,12 +169,15 @@ def update(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Tabl
             connection.execute(f"DELETE FROM {shape.table} AS r USING ({keys}) AS g WHERE {same}", changed.parameters)
 
 
-def copy(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
+def copy(connection: duckdb.DuckDBPyConnection, shape: Shape, *, indexed: bool) -> None:
     """Replaces a mirror's table by a copy of its rows, without what DuckDB keeps of earlier ones."""
     new = f"{shape.table}_copy"
-    connection.execute(f"CREATE TABLE {new} AS SELECT * FROM {shape.table}")
+    columns = f"{_columns(shape)}, {_hash(shape)} AS {HASH}" if indexed and _is_hashed(shape) else "*"
+    connection.execute(f"CREATE TABLE {new} AS SELECT {columns} FROM {shape.table}")
     connection.execute(f"DROP TABLE {shape.table}")
     connection.execute(f"ALTER TABLE {new} RENAME TO {shape.table}")
+    if indexed:
+        create_index(connection, shape)
 
 
 def _apply_multiset(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table) -> None:

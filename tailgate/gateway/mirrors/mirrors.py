@@ -86,7 +86,7 @@ class Mirrors:
         self._lock = threading.RLock()  # guards the four above; only its holder writes mirrors
         self._writer = sandbox.cursor()
         self._writer.execute("CREATE TABLE clock (n BIGINT, t BIGINT, relations BIGINT[], failing BIGINT[], inbox BIGINT)")
-        self._tables = Tables()
+        self._tables = Tables(self._writer)
         self.figures = Figures()
         self._filling = ThreadPoolExecutor(FILLS_AT_ONCE, "tailgate-fill")
         self._wake = Wake(lake)
@@ -175,10 +175,7 @@ class Mirrors:
             connection.begin()
             for shape in shapes:
                 mirror.drop(connection, shape)
-                mirror.create(connection, shape)
-                rows = reading.snapshot(self._lake, shape.relation, at=time)
-                mirror.fill(connection, shape, rows)
-                self._tables.filled(connection, shape, rows.num_rows)
+                self._tables.fill(connection, shape, reading.snapshot(self._lake, shape.relation, at=time))
             connection.commit()
             while self.state.n - n > CATCH_UP:
                 n = self._catch_up(connection, shapes, n)

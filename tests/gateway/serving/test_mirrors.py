@@ -6,6 +6,7 @@ import math
 import random
 import threading
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -68,20 +69,21 @@ NARROW = {"id": INT8, "name": TEXT}
 
 @pytest.mark.parametrize("keyed", [True, False])
 @pytest.mark.parametrize("wide", [True, False])
-@pytest.mark.parametrize("way", ["in place", "scan", "index"])
+@pytest.mark.parametrize("way", ["in place", "scan", "index", "index of hashes"])
 def test_the_mirror_is_the_snapshot_at_every_time(
     model: ModelLake, run, seed: int, keyed: bool, wide: bool, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mirror, model and lake.snapshot have the same rows before, during and after the mirror is filled."""
     monkeypatch.setattr(tables, "CHANGES_BEFORE_COPY_MIN", 10)
-    if way == "index":
+    if way.startswith("index"):
         monkeypatch.setattr(tables, "ROWS_INDEXED_MIN", 5)
     if way != "in place":
         monkeypatch.setattr(tables, "ROWS_IN_PLACE_MAX", 0)
         monkeypatch.setattr(tables, "CHANGED_SHARE", 2.0)
 
     async def work() -> None:
-        item = model.create("v", WIDE if wide else NARROW, (0,) if keyed else None)
+        key = (0, 1) if way == "index of hashes" else (0,)  # a key of several columns is one, too
+        item = model.create("v", WIDE if wide else NARROW, key if keyed else None)
         source = Random(random.Random(seed), model, item.id, keyed, wide)
         for _ in range(5):
             model.tick({item.id: source.changes()})
@@ -99,16 +101,74 @@ def test_the_mirror_is_the_snapshot_at_every_time(
     run(work)
 
 
-def test_keys_that_can_have_an_index() -> None:
-    columns = (Field("id", INT8), Field("tags", TEXT.array()))
-    assert [mirror.can_have_index(mirror.Shape(1, columns, key)) for key in ((0,), (1,), (0, 1), None)] == [True, False, False, False]
+class Explained:
+    """A connection that runs each DELETE with EXPLAIN ANALYZE, and keeps the plans."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection, self.plans = connection, list[str]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def execute(self, sql: str, parameters: object = None) -> duckdb.DuckDBPyConnection:
+        if not sql.startswith("DELETE"):
+            return self._connection.execute(sql, parameters)
+        result = self._connection.execute(f"EXPLAIN ANALYZE {sql}", parameters)
+        self.plans.append(str(result.fetchall()))
+        return result
+
+
+def test_a_large_table_has_an_index_of_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its keys may have several columns and any type. A table that grows gets the index; rows are found without a scan."""
+    monkeypatch.setattr(tables, "ROWS_INDEXED_MIN", 10_000)
+    columns = (Field("a", TEXT), Field("b", Type("numeric", (10, 2))), Field("c", TEXT.array()), Field("n", INT8))
+    shape, schema = mirror.Shape(1, columns, (0, 1, 2)), arrow_schema(columns, weight=True)
+
+    def rows(numbers: range, n: int, weight: int) -> pa.Table:
+        data = ((f"a{i % 7}", Decimal(i) if i % 3 else None, [str(i)], n, weight) for i in numbers)
+        return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in data], schema=schema)
+
+    def indexes() -> int:
+        return len(connection.execute("FROM duckdb_indexes()").fetchall())
+
+    with duckdb.connect() as connection:
+        explained = Explained(connection)
+        changing = tables.Tables(connection)
+        changing.fill(connection, shape, rows(range(9_000), 0, 1))
+        assert not indexes()
+        changing.apply(connection, shape, rows(range(9_000, 20_000), 0, 1))
+        assert indexes() == 1
+        for few in (incoming.FEW_ROWS, 0):
+            monkeypatch.setattr(incoming, "FEW_ROWS", few)
+            changes = pa.concat_tables([rows(range(50, 60), 0, -1), rows(range(55, 65), 1, 1), rows(range(60, 65), 0, -1)])
+            changing.apply(explained, shape, changes)  # type: ignore[arg-type]  # it has the methods of a connection
+            assert bag(mirror.rows(connection, shape)) == bag(
+                pa.concat_tables([rows(range(50), 0, 1), rows(range(55, 65), 1, 1), rows(range(65, 20_000), 0, 1)])
+            )
+            changing.apply(connection, shape, pa.concat_tables([rows(range(55, 65), 1, -1), rows(range(50, 65), 0, 1)]))
+        assert len(explained.plans) == 2
+        assert all("Index Scan" in plan and "Sequential Scan" not in plan for plan in explained.plans)
+
+
+@pytest.mark.parametrize(("rows", "join"), [(100, "CROSS_PRODUCT"), (60_000, "HASH_JOIN")])
+def test_statements_for_small_tables_are_not_optimized(rows: int, join: str) -> None:
+    shape = mirror.Shape(1, (Field("k", INT8),), (0,))
+    schema = arrow_schema(shape.columns, weight=True)
+    with duckdb.connect() as connection:
+        explained: Any = Explained(connection)
+        changing = tables.Tables(explained)
+        changing.fill(explained, shape, pa.table([range(rows), [1] * rows], schema=schema))
+        changing.apply(explained, shape, pa.table([[7, 8], [-1, -1]], schema=schema))
+        assert bag(mirror.rows(connection, shape)) == {(k,): 1 for k in range(rows) if k not in (7, 8)}
+        (plan,) = explained.plans
+        assert join in plan
 
 
 @pytest.mark.parametrize("text", ["short", "a text that is longer than twelve characters"])
 def test_old_rows_of_a_mirror_leave_memory(text: str) -> None:
     """A table whose rows change for ever keeps its size: without copies it grows by about 20 MB here."""
-    connection, shape, changing = duckdb.connect(), mirror.Shape(1, (Field("k", INT8), Field("v", TEXT)), (0,)), tables.Tables()
-    mirror.create(connection, shape)
+    connection, shape = duckdb.connect(), mirror.Shape(1, (Field("k", INT8), Field("v", TEXT)), (0,))
+    changing = tables.Tables(connection)
     schema = arrow_schema(shape.columns, weight=True)
 
     def changes(i: int) -> pa.Table:
@@ -116,8 +176,7 @@ def test_old_rows_of_a_mirror_leave_memory(text: str) -> None:
         old, new = [f"{text} {i - 1}"] * 1000, [f"{text} {i}"] * 1000
         return pa.table([pa.array(keys * 2), pa.array(old + new), pa.array([-1] * 1000 + [1] * 1000)], schema=schema)
 
-    mirror.fill(connection, shape, changes(0).slice(1000))
-    changing.filled(connection, shape, 1000)
+    changing.fill(connection, shape, changes(0).slice(1000))
     for i in range(1, 500):
         changing.apply(connection, shape, changes(i))
     row = connection.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchone()
@@ -303,11 +362,15 @@ def test_few_changes_give_the_same_rows_as_many(
         st.none() | values(type, nullable=False).map(lambda value: pa.array([value], schema.types[1])[0].as_py()),
     )
     shapes = [mirror.Shape(n, columns, (0,) if keyed else None) for n in (1, 2)]
+    indexed = mirror.Shape(3, columns, (1, 0))  # of any type
     now = dict[str, tuple[tuple[Any, ...], int]]()  # rows with their number, by text
     with pytest.MonkeyPatch.context() as patch:
         for shape in shapes:
             mirror.drop(connection, shape)
             mirror.create(connection, shape)
+        mirror.drop(connection, indexed)
+        mirror.create(connection, indexed, indexed=True)
+        mirror.create_index(connection, indexed)
         for _ in range(4):
             net = dict[str, tuple[tuple[Any, ...], int]]()
             keys = set[Any]()
@@ -336,8 +399,13 @@ def test_few_changes_give_the_same_rows_as_many(
                     mirror.update(connection, shape, table, removals)
                 else:
                     mirror.apply(connection, shape, table)
-            one, other = (sorted(map(repr, mirror.rows(connection, shape).to_pylist())) for shape in shapes)
+            if keyed:
+                mirror.apply_by_index(connection, indexed, table)
+            one, other, *more = (
+                sorted(map(repr, mirror.rows(connection, shape).to_pylist())) for shape in (*shapes, *([indexed] if keyed else []))
+            )
             assert one == other
+            assert more in ([], [one])
             assert len(one) == len(now)
 
 
