@@ -24,7 +24,7 @@ import tailgate.rows.Rows;
 final class ValueCache {
   private static final int PART = 4;  // all caches of a process together may have as much memory as RocksDB, divided by this
   private static final int FIRST_BYTES = 1 << 12, FIRST_SLOTS = 1 << 6;
-  private static final int HASH = 0, KEY_LENGTH = 4, CAPACITY = 8, LENGTH = 12, KEY = 16;  // layout of an entry; the value follows the key
+  private static final int KEY_LENGTH = 0, CAPACITY = 4, LENGTH = 8, KEY = 12;  // layout of an entry; the value follows the key
   private static final int NO_VALUE = -1;  // the length for a key that has no value
   private static final int SEED = 42;
   private static final Map<RocksDB, ValueCache> ALL = new WeakHashMap<>();  // of the stores of this process
@@ -32,7 +32,7 @@ final class ValueCache {
   private String version;  // id of the version that the cache belongs to, null while a tick has it
   private byte[] entries = new byte[FIRST_BYTES];
   private int end;  // of the entries
-  private int[] slots = new int[FIRST_SLOTS];  // by hash: 1 + position of an entry, or 0
+  private long[] slots = new long[FIRST_SLOTS];  // by hash: the hash of a key and 1 + the position of its entry, or 0
   private int count;  // of the slots that are used
 
   ValueCache(LongSupplier limit) { this.limit = limit; }
@@ -64,14 +64,14 @@ final class ValueCache {
   }
 
   /** Returns the size in bytes. */
-  long bytes() { return entries.length + (long) Integer.BYTES * slots.length; }
+  long bytes() { return entries.length + (long) Long.BYTES * slots.length; }
 
   /** Returns the position of a key's entry, or -1 if it is not known whether the key has a value. */
   int find(byte[] key) {
     int hash = hash(key), mask = slots.length - 1;
-    for (int slot = hash & mask; slots[slot] != 0; slot = slot + 1 & mask) {
-      int at = slots[slot] - 1;
-      if (field(at, HASH) == hash && field(at, KEY_LENGTH) == key.length && startsAt(at + KEY, key)) return at;
+    for (int i = hash & mask; slots[i] != 0; i = i + 1 & mask) {
+      int at = position(slots[i]);  // the entries of other hashes are not read: they are rarely in the processor's cache
+      if (hash(slots[i]) == hash && field(at, KEY_LENGTH) == key.length && startsAt(at + KEY, key)) return at;
     }
     return -1;
   }
@@ -110,14 +110,13 @@ final class ValueCache {
     }
     int at = end, hash = hash(key);
     end += (int) size;
-    field(at, HASH, hash);
     field(at, KEY_LENGTH, key.length);
     field(at, CAPACITY, capacity);
     System.arraycopy(key, 0, entries, at + KEY, key.length);
     if (old < 0) count++;
-    int mask = slots.length - 1, slot = hash & mask;
-    while (slots[slot] != old + 1) slot = slot + 1 & mask;
-    slots[slot] = at + 1;
+    int mask = slots.length - 1, i = hash & mask;
+    while (position(slots[i]) != old) i = i + 1 & mask;
+    slots[i] = (long) hash << 32 | at + 1;
     return at;
   }
 
@@ -127,20 +126,20 @@ final class ValueCache {
     while (length < bytes) length *= 2;
     int width = 2 * used > slots.length ? 2 * slots.length : slots.length;
     if (length == entries.length && width == slots.length) return true;
-    if (length + (long) Integer.BYTES * width > limit.getAsLong() || length > Integer.MAX_VALUE / 2) return false;
+    if (length + (long) Long.BYTES * width > limit.getAsLong() || length > Integer.MAX_VALUE / 2) return false;
     if (length > entries.length) entries = Arrays.copyOf(entries, (int) length);
     if (width > slots.length) slots = widened(width);
     return true;
   }
 
-  private int[] widened(int width) {
-    int[] more = new int[width];
+  private long[] widened(int width) {
+    long[] more = new long[width];
     int mask = width - 1;
-    for (int entry : slots) {
-      if (entry == 0) continue;
-      int slot = field(entry - 1, HASH) & mask;
-      while (more[slot] != 0) slot = slot + 1 & mask;
-      more[slot] = entry;
+    for (long slot : slots) {
+      if (slot == 0) continue;
+      int i = hash(slot) & mask;
+      while (more[i] != 0) i = i + 1 & mask;
+      more[i] = slot;
     }
     return more;
   }
@@ -152,6 +151,11 @@ final class ValueCache {
   }
 
   private static int hash(byte[] key) { return Rows.hash(key, SEED); }
+
+  private static int hash(long slot) { return (int) (slot >>> 32); }
+
+  /** Returns the position of a slot's entry, or -1 if it has none. */
+  private static int position(long slot) { return (int) slot - 1; }
 
   private int field(int at, int field) { return Platform.getInt(entries, Platform.BYTE_ARRAY_OFFSET + at + field); }
 
