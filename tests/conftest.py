@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
 # Test engines do not run long enough to need the JVM's second compiler. The first compiler alone
 # reduces the CPU time to a third. The archive of classes is mapped where it was written, which saves 0.08 s for each start.
-os.environ.setdefault(
-    "TAILGATE_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0 -XX:+IgnoreUnrecognizedVMOptions"
-)
+os.environ.setdefault("TAILGATE_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0")
 
 # In the environment, so that all worker processes of a session have the same seed.
 SEED = int(os.environ.setdefault("TAILGATE_SEED", str(random.SystemRandom().randrange(2**32))))
