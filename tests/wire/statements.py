@@ -33,7 +33,7 @@ class Statements:
             Answers(
                 self._statement,
                 EntryStream(lake_writer.lake.log).serve,
-                lambda: status,
+                lambda lags: status,
                 lambda *_: {},
                 plan=self._statements.planning.plan_in_block,
                 block=Commits(self._statements.installation, None),  # type: ignore[arg-type]  # blocks without rows

@@ -32,7 +32,7 @@ class Engine:
         self.live = live
         self.seen: list[tuple[str, dict[str, str]]] = []
         self.ended: list[str] = []
-        self.control = Control(Answers(self.statement, self.newest, lambda: STATUS, lambda *_: {}, plan=self.plan), listen=listen)
+        self.control = Control(Answers(self.statement, self.newest, lambda lags: STATUS, lambda *_: {}, plan=self.plan), listen=listen)
         self.control.start()
         control = self.control
         Announcement.mine(live.model.writer.epoch, control.address, control.token, None, control.certificate).write(live.model.lake)
