@@ -174,6 +174,8 @@ EXPRESSIONS: list[tuple[str, tuple[str, ...]]] = [
     ("json_build_array(a, b, c, d, NULL)", ("numeric", "timestamptz", "jsonb", "bytea")),
     ("to_json(a)", ("text[]",)),
     ("array_to_json(a)", ("int4[]",)),
+    ("array_to_json(a, true)", ("text[]",)),
+    ("array_to_json(a, b > 0)", ("jsonb[]", "int4")),
     ("a + 9223372036854775807 - 9223372036854775807", ("numeric",)),
     ("a * 1e-3 + 0.00", ("numeric",)),
     ("a + '1e308'::float8 * 0 + 'NaN'", ("float8",)),
