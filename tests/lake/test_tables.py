@@ -168,6 +168,7 @@ def test_spark_reads_every_type_and_writes_between(lake: Lake, repository: Path)
     filled(lake)
     spark = (
         SparkSession.builder.master("local[1]")
+        .appName("test")
         .config("spark.driver.extraClassPath", os.pathsep.join(map(str, jars)))
         .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
         .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
