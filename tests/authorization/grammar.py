@@ -192,7 +192,7 @@ class Grammar(Definitions):
             (1, lambda: "RESET tailgate.as_of"),
             (1, lambda: "DISCARD ALL"),
             (0.5, lambda: "SET transaction_read_only = off"),
-            (0.5, lambda: "UNLISTEN *"),
+            (1, lambda: self.of("LISTEN changes", "NOTIFY changes, 'x'", "UNLISTEN *")),
             (0.5, lambda: f"CREATE EXTENSION {self.of('', 'IF NOT EXISTS ')}plpgsql"),
             (0.5, lambda: f"SET CONSTRAINTS {self.of('ALL', self.own('t') + '_pkey')} {self.of('DEFERRED', 'IMMEDIATE')}"),
         )
