@@ -130,22 +130,22 @@ def _hash(shape: Shape) -> str:
     return f"hash({', '.join(f'CAST(c{i} AS {shape.columns[i].type.duckdb})' for i in shape.key)})"
 
 
-def apply(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table) -> None:
-    """Applies net changes: each row occurs at most once, with its weight."""
+def apply(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table) -> int:
+    """Applies net changes: each row occurs at most once, with its weight. Returns the number of lines that the mirror gets more."""
     if changes.num_rows == 0:
-        return
+        return 0
     if pc.min(changes.column(WEIGHT)).as_py() > 0:
         fill(connection, shape, changes)
-        return
+        return int(changes.num_rows)
     rows = positional(shape, changes)
     if shape.key is None:
-        _apply_multiset(connection, shape, rows)
-        return
+        return _apply_multiset(connection, shape, rows)
     with incoming(connection, shape.columns, rows) as changed:
         removed = f"(SELECT * FROM {changed.text} WHERE {WEIGHT} < 0)"
         connection.execute(f"DELETE FROM {shape.table} AS r USING {removed} AS g WHERE {_same(shape, shape.key)}", changed.parameters)
         added = f"{changed.text} WHERE {WEIGHT} > 0"
         connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {added}", changed.parameters)
+    return int(changes.num_rows - 2 * pc.sum(pc.less(changes.column(WEIGHT), 0)).as_py())
 
 
 def update(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table, removals: int) -> None:
@@ -180,8 +180,8 @@ def copy(connection: duckdb.DuckDBPyConnection, shape: Shape, *, indexed: bool) 
         create_index(connection, shape)
 
 
-def _apply_multiset(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table) -> None:
-    """Applies net changes to a mirror without a key."""
+def _apply_multiset(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table) -> int:
+    """Applies net changes to a mirror without a key. Returns the number of lines that it gets more."""
     columns = ", ".join(shape.names)
     same = _same(shape, range(len(shape.columns)))
     with incoming(connection, shape.columns, changes) as changed:
@@ -189,11 +189,13 @@ def _apply_multiset(connection: duckdb.DuckDBPyConnection, shape: Shape, changes
         delete = f"DELETE FROM {shape.table} AS r USING {removed} AS g WHERE {same} RETURNING r.*"
         touched = connection.execute(delete, changed.parameters).to_arrow_table()
     with incoming(connection, shape.columns, pa.concat_tables([conform(touched, changes.schema), changes])) as lines:
-        connection.execute(
+        row = connection.execute(
             f"INSERT INTO {shape.table} SELECT {columns}{', ' if columns else ''}sum({WEIGHT}) FROM {lines.text} "
             f"GROUP BY {columns or '()'} HAVING sum({WEIGHT}) > 0",
             lines.parameters,
-        )
+        ).fetchone()
+    assert row is not None
+    return int(row[0] - touched.num_rows)
 
 
 def rows(connection: duckdb.DuckDBPyConnection, shape: Shape) -> pa.Table:

@@ -69,13 +69,14 @@ class Tables:
         removals = int(np.count_nonzero(weights < 0))
         if connection is self._follower:
             self._optimize(figures.rows * len(weights) > PAIRS_MAX)
+        more = len(weights) - 2 * removals
         if figures.indexed:
             mirror.apply_by_index(connection, shape, changes)
         elif shape.key is None or not removals or removals == len(weights) or not _in_place(figures.rows, removals):
-            mirror.apply(connection, shape, changes)
+            more = mirror.apply(connection, shape, changes)  # of a mirror without a key, copies of a row are one line
         else:
             mirror.update(connection, shape, changes, removals)
-        figures.rows += len(weights) - 2 * removals
+        figures.rows += more
         figures.changes += removals
         indexed = figures.indexed or _indexed(shape, figures.rows)
         if indexed != figures.indexed or figures.changes > max(figures.rows, CHANGES_BEFORE_COPY_MIN):

@@ -77,6 +77,7 @@ def test_wrong_columns(text: str, declaration: str, sqlstate: str, message: str)
         ("INSERT INTO e (t) VALUES (1 + 1)", "42804", r"Expected type VARCHAR\(STRING\) for field `T` but got INTEGER"),
         ("INSERT INTO e (n) VALUES (n + 1)", "42703", "INSERT column 'N' cannot be resolved"),
         ("INSERT INTO e (n) VALUES (ROWTIME)", "42703", "INSERT column 'ROWTIME' cannot be resolved"),
+        ("INSERT INTO e (n) VALUES (ROWOFFSET)", "42703", "INSERT column 'ROWOFFSET' cannot be resolved"),
         ("INSERT INTO e (n) VALUES (COUNT(1))", "42803", "INSERT does not support aggregate functions: COUNT"),
     ],
 )

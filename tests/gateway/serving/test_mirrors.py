@@ -164,6 +164,19 @@ def test_statements_for_small_tables_are_not_optimized(rows: int, join: str) -> 
         assert join in plan
 
 
+def test_the_lines_of_a_mirror_without_a_key_are_counted() -> None:
+    """Copies of a row are one line, which stays if some of them are removed: the optimizer is on for many lines."""
+    shape = mirror.Shape(1, (Field("k", INT8),), None)
+    schema = arrow_schema(shape.columns, weight=True)
+    with duckdb.connect() as connection:
+        changing = tables.Tables(connection)
+        changing.fill(connection, shape, pa.table([[1, 2, 3], [3, 2, 1]], schema=schema))
+        for keys, weights in (([1, 2, 3], [-1, -1, -1]), ([4, 5], [1, 2]), ([1, 4, 6], [-1, 1, 5]), ([1, 6], [-1, -2])):
+            changing.apply(connection, shape, pa.table([keys, weights], schema=schema))
+            assert connection.execute("SELECT count(*) FROM r1").fetchone() == (changing._figures[1].rows,)
+        assert bag(mirror.rows(connection, shape)) == {(2,): 1, (4,): 2, (5,): 2, (6,): 3}
+
+
 @pytest.mark.parametrize("text", ["short", "a text that is longer than twelve characters"])
 def test_old_rows_of_a_mirror_leave_memory(text: str) -> None:
     """A table whose rows change for ever keeps its size: without copies it grows by about 20 MB here."""

@@ -113,7 +113,7 @@ def values_of(statement: InsertValues, item: Source | MaterializedView, ksqldb: 
 
 def _text(expression: Expression, type: TypeName, name: str) -> str:
     """Returns a value of INSERT that is not a literal in PostgreSQL's dialect. Raises 42804 if the column cannot have it."""
-    typed = Translator(MessageScope({}, ()), aggregates=False, clause="INSERT", per_record=True).expression(expression)
+    typed = Translator(MessageScope({}, (), has_position=False), aggregates=False, clause="INSERT", per_record=True).expression(expression)
     is_number = typed.type.name in ksqldb_types.NUMBERS and type.name in ksqldb_types.NUMBERS
     if typed.type not in (type, ksqldb_types.UNKNOWN) and not (is_number and ksqldb_types.widest((typed.type, type)) == type):
         raise DatatypeMismatch(
