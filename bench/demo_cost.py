@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -21,9 +22,11 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import psycopg
@@ -59,13 +62,43 @@ class Slice:
         return sum(self.cpu.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The ports of loopback: of the first process with metrics, the console, and the endpoints."""
+
+    metrics: int
+    console: int
+    http: int
+
+
+class Clients:
+    """The clients of the parts, in a process of their own: in that of the load and the poller they would delay both."""
+
+    def __init__(self, ports: Ports, parts: frozenset[str]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        context.Process(target=_work, args=(theirs, ports, parts), daemon=True).start()
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """The clients work within the block. Raises their error at the end."""
+        self._pipe.send(None)
+        try:
+            yield
+        finally:
+            self._pipe.send(None)
+        if error := self._pipe.recv():
+            raise RuntimeError(error)
+
+
 class Demo:
     """The demo's processes and load."""
 
     def __init__(self, folder: Path, rate: float, stack: ExitStack) -> None:
-        self.metrics, self._port, self.http, self.console = free_port(5), free_port(), free_port(), free_port()
-        serves = ("--http", f"127.0.0.1:{self.http}", "--console", f"127.0.0.1:{self.console}")
-        plan = Plan(folder, f"127.0.0.1:{self._port}", "embedded", "embedded", listening=serves, metrics=Address("127.0.0.1", self.metrics))
+        self._port, self.ports = free_port(), Ports(metrics=free_port(5), console=free_port(), http=free_port())
+        serves = ("--http", f"127.0.0.1:{self.ports.http}", "--console", f"127.0.0.1:{self.ports.console}")
+        metrics = Address("127.0.0.1", self.ports.metrics)
+        plan = Plan(folder, f"127.0.0.1:{self._port}", "embedded", "embedded", listening=serves, metrics=metrics)
         self.supervisor = stack.enter_context(Supervisor(plan, lambda words: print(words, file=sys.stderr)))
         assert self.supervisor.kafka is not None and self.supervisor.registry is not None
         self.load = Load(self.supervisor.kafka, self.supervisor.registry, rate)
@@ -83,18 +116,14 @@ class Demo:
     def cpu_s(self) -> dict[str, float]:
         return {name: tree_cpu_s(self.supervisor.pid(name)) for name in PROCESSES}
 
-    def measured(self, parts: frozenset[str]) -> Slice:
+    def measured(self, parts: frozenset[str], clients: Clients) -> Slice:
         """Returns the figures of a slice with these parts in use."""
         os.kill(self.supervisor.pid("watch"), signal.SIGCONT if "watch" in parts else signal.SIGSTOP)
         freshness = Freshness(self.load.sending, SETTLE_S)
         poller = Poller(self.dsn(logged="statements" in parts), freshness)
         with ExitStack() as stack:
-            if "metrics" in parts:
-                stack.enter_context(repeated(SCRAPE_S, self._scrape(with_watch="watch" in parts)))
-            if "console" in parts:
-                stack.enter_context(repeated(_page_s(), self._show_page()))
-            if "http" in parts:
-                stack.enter_context(repeated(REQUEST_S, self._request()))
+            if parts:
+                stack.enter_context(clients.at_work())
             poller.start()
             time.sleep(SETTLE_S)
             before, began = self.cpu_s(), time.monotonic()
@@ -106,40 +135,62 @@ class Demo:
             raise poller.error
         return Slice({name: (after[name] - before[name]) / seconds * 100 for name in before}, dict(freshness.percentiles()))
 
-    def _scrape(self, *, with_watch: bool) -> Callable[[], None]:
-        ports = range(self.metrics, self.metrics + 4 + with_watch)  # supervisor, engine, sinks, gateway, watch
 
-        def scrape() -> None:
-            for port in ports:
-                scraped(port)
+def _work(pipe: Connection, ports: Ports, parts: frozenset[str]) -> None:
+    """Runs the clients of parts between every two messages."""
+    while True:
+        pipe.recv()
+        error = ""
+        try:
+            with ExitStack() as stack:
+                if "metrics" in parts:
+                    stack.enter_context(repeated(SCRAPE_S, _scrape(ports.metrics, with_watch="watch" in parts)))
+                if "console" in parts:
+                    stack.enter_context(repeated(_page_s(), _show_page(ports.console)))
+                if "http" in parts:
+                    stack.enter_context(repeated(REQUEST_S, _request(ports.http)))
+                pipe.recv()
+        except Exception:  # noqa: BLE001  # sent to the parent
+            error = traceback.format_exc()
+        pipe.send(error)
 
-        return scrape
 
-    def _show_page(self) -> Callable[[], None]:
-        page = (CONSOLE / "now.js").read_text()
-        texts = [text for text in re.findall(r"^const [A-Z]+ = `([^`]+)`", page, re.MULTILINE) if text.startswith("SELECT")]
-        assert len(texts) == 3, "the page Now has other statements"
-        connection = http.client.HTTPConnection("127.0.0.1", self.console, timeout=10)
-        fields = {"Content-Type": "application/json", "Tailgate-Console": "1"}
+def _scrape(first: int, *, with_watch: bool) -> Callable[[], None]:
+    ports = range(first, first + 4 + with_watch)  # supervisor, engine, sinks, gateway, watch
 
-        def show() -> None:
-            for text in texts:
-                connection.request("POST", "/statement", json.dumps({"sql": text}), fields)
-                body = connection.getresponse().read()
-                assert b"event: end" in body, body
+    def scrape() -> None:
+        for port in ports:
+            scraped(port)
 
-        return show
+    return scrape
 
-    def _request(self) -> Callable[[], None]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.http, timeout=10)
 
-        def request() -> None:
-            connection.request("GET", "/users/1")
-            response = connection.getresponse()
-            body = response.read()
-            assert response.status in (200, 404), body  # the load also removes users
+def _show_page(port: int) -> Callable[[], None]:
+    page = (CONSOLE / "now.js").read_text()
+    texts = [text for text in re.findall(r"^const [A-Z]+ = `([^`]+)`", page, re.MULTILINE) if text.startswith("SELECT")]
+    assert len(texts) == 3, "the page Now has other statements"
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    fields = {"Content-Type": "application/json", "Tailgate-Console": "1"}
 
-        return request
+    def show() -> None:
+        for text in texts:
+            connection.request("POST", "/statement", json.dumps({"sql": text}), fields)
+            body = connection.getresponse().read()
+            assert b"event: end" in body, body
+
+    return show
+
+
+def _request(port: int) -> Callable[[], None]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+
+    def request() -> None:
+        connection.request("GET", "/users/1")
+        response = connection.getresponse()
+        body = response.read()
+        assert response.status in (200, 404), body  # the load also removes users
+
+    return request
 
 
 def _page_s() -> float:
@@ -167,13 +218,14 @@ def measure(rate: float, seconds: float, parts: frozenset[str]) -> dict[str, obj
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tailgate-bench-")))
         demo = Demo(folder, rate, stack)
+        clients = Clients(demo.ports, parts)
         deadline = time.monotonic() + WARM_S
         while time.monotonic() < deadline:
-            demo.measured(parts)  # also compiles and fills the caches of what the parts use
+            demo.measured(parts, clients)  # also compiles and fills the caches of what the parts use
         off, on = list[Slice](), list[Slice]()
         for pair in range(max(2, round(seconds / (2 * SLICE_S)))):
             for each in (off, on) if pair % 2 == 0 else (on, off):
-                each.append(demo.measured(parts if each is on else frozenset()))
+                each.append(demo.measured(parts if each is on else frozenset(), clients))
         events = demo.load.events
     pairs = list(zip(on, off, strict=True))
     cpu = cost([with_.total - without.total for with_, without in pairs])
