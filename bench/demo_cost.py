@@ -72,7 +72,7 @@ class Ports:
 
 
 class Clients:
-    """The clients of the parts, in a process of their own: in that of the load and the poller they would delay both."""
+    """The clients of the parts, in another process: in that of the load and the poller they would delay both."""
 
     def __init__(self, ports: Ports, parts: frozenset[str]) -> None:
         context = multiprocessing.get_context("spawn")
@@ -81,7 +81,7 @@ class Clients:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """The clients work within the block. Raises their error at the end."""
+        """Lets the clients work within the block. Raises their error at the end."""
         self._pipe.send(None)
         try:
             yield
