@@ -63,6 +63,12 @@ SELECT total(7, 8, 9);
 COMMENT ON FUNCTION total(VARIADIC int[]) IS 'of numbers';
 DROP FUNCTION total(VARIADIC numbers int[]), joined(text, text[]), greatest_of, numbered_rows;
 DROP FUNCTION one_or_more(int[]), one_or_more(int);
+CREATE FUNCTION maybe_two(a int) RETURNS text LANGUAGE SQL RETURN 'one';
+CREATE FUNCTION maybe_two(a int, b int DEFAULT 1) RETURNS text LANGUAGE SQL RETURN 'two';
+SELECT maybe_two('1');
+SELECT maybe_two(1::smallint);
+SELECT maybe_two(1, 2);
+DROP FUNCTION maybe_two(int), maybe_two(int, int);
 -- arrays as json with line breaks
 SELECT array_to_json(ARRAY[1, 2, 3], true) AS a, array_to_json(ARRAY[1, 2], false) AS b, array_to_json(ARRAY[1, 2], NULL) AS c, array_to_json('{}'::int[], true) AS d, array_to_json(NULL::int[], true) AS e;
 SELECT array_to_json('{{1,5},{99,100}}'::int[], true) AS a, array_to_json(ARRAY['a,[b', 'c"],', NULL], true) AS b, array_to_json(ARRAY['{"a": [1, 2], "b": "x"}'::json, '[1,2]'], true) AS c;

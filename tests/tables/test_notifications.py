@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -11,6 +12,7 @@ import psycopg
 import pytest
 
 from tailgate.gateway.notifications import channels, exchange
+from tailgate.gateway.resources.background import Background
 from testing.engine_process import until
 from tests.tables.world import World
 
@@ -214,3 +216,22 @@ def test_a_full_queue_to_other_gateways_loses_the_rest(two: World, monkeypatch: 
         sender.execute("NOTIFY one, 'next'")
         assert [n.payload for n in listener.notifies(timeout=30, stop_after=1)] == ["next"]
         until(lambda: sender.execute("SELECT pg_notification_queue_usage()").fetchone() == (0.0,))
+
+
+def test_a_lake_that_cannot_be_read_loses_no_later_notification() -> None:
+    requests: list[object] = []
+
+    async def ask(request: dict[str, Any]) -> None:
+        requests.append(request["notifications"])
+        if len(requests) == 1:
+            raise OSError("no answer")
+
+    async def run() -> None:
+        others = exchange.Exchange(ask, lambda inbox: asyncio.sleep(0), Background())
+        for payload in ("lost", "next"):
+            others.channels.send([channels.Notification("one", payload, 7)], 0)
+            while others.usage:
+                await asyncio.sleep(0)
+
+    asyncio.run(asyncio.wait_for(run(), 10))
+    assert requests == [[("one", "lost", 7)], [("one", "next", 7)]]

@@ -45,6 +45,19 @@ def test_other_sessions_have_other_tables(world: World, sql: psycopg.Connection)
         sql.execute("SELECT * FROM tmp")
 
 
+def test_a_type_with_the_name_of_a_temporary_table(world: World, sql: psycopg.Connection) -> None:
+    """Statements about types are executed by the engine."""
+    sql.execute("CREATE TYPE tmp AS ENUM ('a', 'b')")
+    sql.execute("CREATE TEMP TABLE tmp (a int)")
+    sql.execute("COMMENT ON TYPE tmp IS 'of letters'")
+    with psycopg.connect(world.dsn, autocommit=True) as other:
+        comment = "SELECT obj_description(oid, 'pg_type') FROM pg_type WHERE typname = 'tmp'"
+        assert other.execute(comment).fetchall() == [("of letters",)]
+        sql.execute("DROP TYPE tmp")
+        assert other.execute(comment).fetchall() == []
+    assert sql.execute("SELECT * FROM tmp").fetchall() == []
+
+
 def test_prepared_statements_and_pipelines(sql: psycopg.Connection) -> None:
     sql.execute("CREATE TEMP TABLE tmp (id int PRIMARY KEY, n int)")
     sql.cursor().executemany("INSERT INTO tmp VALUES (%s, %s)", [(i, i * i) for i in range(20)])

@@ -155,7 +155,7 @@ def _move_temporary(session: Session, after: Sequence) -> None:
     temporary = session.naming.temporary
     item = temporary[after.id]
     assert isinstance(item, Sequence)
-    session.sequences.move(item, after, temporary)
+    session.sequences.move(item, after, None if session.transaction.pending else temporary)  # ROLLBACK restores dropped ones
 
 
 def _check_writable(session: Session, sequence: Sequence, function: str) -> None:

@@ -2,7 +2,7 @@
 
     COMMIT ──► outgoing, in order ──► {"do": "notify"} to each other gateway ──► incoming ──► its sessions, when its mirrors have the rows
 
-A gateway that does not answer in time misses them.
+A gateway that does not answer in time misses them, and so do all gateways while the lake cannot be read.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from tailgate.gateway.notifications.channels import Channels, Notification
 from tailgate.gateway.resources.background import Background
+from tailgate.lake.errors import TailgateError
 
 QUEUE_BYTES_MAX = 8 << 20  # of outgoing and of incoming notifications; further ones are lost, with a warning in the log
 REQUEST_BYTES = 8 << 10  # of notifications in one request, and one more
@@ -74,7 +75,10 @@ class Exchange:
                 size, newest = size + notification.size, max(newest, inbox)
                 if size > REQUEST_BYTES:
                     break
-            await self._ask({"do": "notify", "inbox": newest, "notifications": batch})
+            try:
+                await self._ask({"do": "notify", "inbox": newest, "notifications": batch})
+            except (OSError, TailgateError) as error:
+                log.warning("%d notifications for sessions of other gateways are lost: %s", len(batch), error)
             for _ in batch:
                 self._outgoing.take()
 

@@ -237,7 +237,8 @@ class Session:
             self.out.write(backend.notification_response(notification.process, notification.channel, notification.payload))
 
     def _overflow(self) -> None:
-        self.fatal(ConfigurationLimitExceeded.sqlstate, "too many notifications wait for the client", hint="End transactions sooner.")
+        if self.machine.phase is not Phase.CLOSED:  # else the session has been told
+            self.fatal(ConfigurationLimitExceeded.sqlstate, "too many notifications wait for the client", hint="End transactions sooner.")
 
     def fatal(self, sqlstate: str, message: str, detail: str | None = None, hint: str | None = None) -> None:
         """Sends a FATAL error and closes the connection."""

@@ -116,9 +116,11 @@ class SequenceValues:
         moved = self._moved.get((item.id, item.series), item)
         return replace(item, position=moved.position, called=moved.called)
 
-    def move(self, item: Sequence, after: Sequence, temporary: Container[int]) -> None:
-        """Sets the position of a temporary sequence. Forgets those of sequences that are not in `temporary`."""
-        self._moved = {key: other for key, other in self._moved.items() if key[0] in temporary} | {(item.id, item.series): after}
+    def move(self, item: Sequence, after: Sequence, temporary: Container[int] | None) -> None:
+        """Sets the position of a temporary sequence. Forgets those of sequences that are not in `temporary`, if it is not None."""
+        if temporary is not None:
+            self._moved = {key: other for key, other in self._moved.items() if key[0] in temporary}
+        self._moved[item.id, item.series] = after
 
     def redefine(self, item: Sequence) -> None:
         """Lets a temporary sequence begin at the position of its new definition."""

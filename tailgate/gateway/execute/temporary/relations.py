@@ -20,6 +20,7 @@ from tailgate.lake import errors as e
 from tailgate.lake.catalog import Catalog, Change, DroppedWithOwner, Item, Sequence, View
 from tailgate.lake.catalog.custom_types import check_no_column
 from tailgate.lake.catalog.dropping import dropping
+from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import TEMPORARY, TEMPORARY_ID, Schema
 from tailgate.lake.types import Field
@@ -45,8 +46,8 @@ async def answer(session: Session, bound: Bound) -> str | None:
     Raises 0A000 or 42809 for statements that do not apply to them.
     """
     statement = bound.statement
-    if getattr(statement, "kind", None) == "endpoint":
-        return None  # endpoints have a separate namespace
+    if namespace_of(getattr(statement, "kind", None)) != "relation":
+        return None  # endpoints and types have namespaces without temporary objects
     match statement:
         case s.CreateTable() if temporary_tables.is_temporary(session, statement):
             return await temporary_tables.create(session, bound, statement)

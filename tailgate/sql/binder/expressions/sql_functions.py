@@ -148,7 +148,8 @@ def _chosen(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Routine,
     types = tuple(g.type for g in operands)
     fitting = [c for i in items if (c := _candidate(i, names, expands=not has_array)) is not None]
     fitting.sort(key=lambda c: (c.expanded, len(c.routine.arguments)))
-    candidates = list({c.row.arguments: c for c in reversed(fitting)}.values())[::-1]  # one that is not expanded, if both fit
+    plain = {c.row.arguments for c in fitting if not c.expanded}
+    candidates = [c for c in fitting if not c.expanded or c.row.arguments not in plain]  # one that is not expanded, if both fit
     choice = choose(tuple(c.row for c in candidates), types)
     shown = f"{name}({', '.join(f'{n} => {bare_type(t)}' if n else str(bare_type(t)) for n, t in zip(names, types, strict=True))})"
     if isinstance(choice, TailgateError):
