@@ -51,10 +51,11 @@ ENDPOINT = "CREATE ENDPOINT user_information GET '/users/:id' AS SELECT * FROM u
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """CPU in percent of a core by process, and freshness in ms."""
+    """CPU in percent of a core by process, freshness in ms, and ticks per second."""
 
     cpu: dict[str, float]
     freshness: dict[str, float]
+    ticks: float
 
     @property
     def total(self) -> float:
@@ -75,9 +76,7 @@ class Clients:
     """The clients of the parts, in another process: in that of the load and the poller they would delay both."""
 
     def __init__(self, ports: Ports, parts: frozenset[str]) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        context.Process(target=_work, args=(theirs, ports, parts), daemon=True).start()
+        self._pipe = _started(_work, ports, parts)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -91,6 +90,58 @@ class Clients:
             raise RuntimeError(error)
 
 
+class Reader:
+    """The load and the poller, in another process, so that the supervisor, which passes on what the others log, does not delay them."""
+
+    def __init__(self, kafka: str, registry: str, rate: float) -> None:
+        self._pipe = _started(_send_and_poll, kafka, registry, rate)
+        self._pipe.recv()
+
+    def begin(self, dsn: str) -> None:
+        """Begins to poll."""
+        self._pipe.send(dsn)
+
+    def end(self) -> dict[str, float]:
+        """Ends polling, and returns the freshness in ms."""
+        self._pipe.send("")
+        result: dict[str, float] | str = self._pipe.recv()
+        if isinstance(result, str):
+            raise RuntimeError(result)
+        return result
+
+    def stop(self) -> None:
+        """Ends the load."""
+        self._pipe.send(None)
+        self._pipe.recv()
+
+
+def _started(work: Callable[..., None], *arguments: object) -> Connection:
+    """Returns the pipe to a new process that executes `work`."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    context.Process(target=work, args=(theirs, *arguments), daemon=True).start()
+    return ours
+
+
+def _send_and_poll(pipe: Connection, kafka: str, registry: str, rate: float) -> None:
+    """Sends the load until None arrives. Polls from a DSN that arrives until the next message, and answers it."""
+    load = Load(kafka, registry, rate)
+    load.prepare()
+    load.start()
+    pipe.send("")
+    while (dsn := pipe.recv()) is not None:
+        freshness = Freshness(load.sending, SETTLE_S)
+        poller = Poller(dsn, freshness)
+        poller.start()
+        pipe.recv()
+        poller.ended.set()
+        poller.join()
+        error = poller.error or load.error
+        pipe.send(freshness.percentiles() if error is None else repr(error))
+    load.stop()
+    pipe.send("")
+
+
 class Demo:
     """The demo's processes and load."""
 
@@ -101,10 +152,8 @@ class Demo:
         plan = Plan(folder, f"127.0.0.1:{self._port}", "embedded", "embedded", listening=serves, metrics=metrics)
         self.supervisor = stack.enter_context(Supervisor(plan, lambda words: print(words, file=sys.stderr)))
         assert self.supervisor.kafka is not None and self.supervisor.registry is not None
-        self.load = Load(self.supervisor.kafka, self.supervisor.registry, rate)
-        self.load.prepare()
-        self.load.start()
-        stack.callback(self.load.stop)
+        self.reader = Reader(self.supervisor.kafka, self.supervisor.registry, rate)
+        stack.callback(self.reader.stop)
         with psycopg.connect(self.dsn(), autocommit=True) as db:
             for statement in (*statements(self.supervisor.kafka, self.supervisor.registry), ENDPOINT):
                 db.execute(statement.encode())
@@ -119,21 +168,22 @@ class Demo:
     def measured(self, parts: frozenset[str], clients: Clients) -> Slice:
         """Returns the figures of a slice with these parts in use."""
         os.kill(self.supervisor.pid("watch"), signal.SIGCONT if "watch" in parts else signal.SIGSTOP)
-        freshness = Freshness(self.load.sending, SETTLE_S)
-        poller = Poller(self.dsn(logged="statements" in parts), freshness)
         with ExitStack() as stack:
             if parts:
                 stack.enter_context(clients.at_work())
-            poller.start()
+            self.reader.begin(self.dsn(logged="statements" in parts))
             time.sleep(SETTLE_S)
-            before, began = self.cpu_s(), time.monotonic()
+            ticks, before, began = self._ticks(), self.cpu_s(), time.monotonic()
             time.sleep(SLICE_S - SETTLE_S)
             after, seconds = self.cpu_s(), time.monotonic() - began
-        poller.ended.set()
-        poller.join()
-        if poller.error is not None:
-            raise poller.error
-        return Slice({name: (after[name] - before[name]) / seconds * 100 for name in before}, dict(freshness.percentiles()))
+        freshness, ticks = self.reader.end(), (self._ticks() - ticks) / seconds
+        return Slice({name: (after[name] - before[name]) / seconds * 100 for name in before}, freshness, ticks)
+
+    def _ticks(self) -> float:
+        """Returns the number of ticks so far."""
+        match = re.search(rb"^tailgate_engine_ticks_total ([0-9.e+]+)", scraped(self.ports.metrics + 1), re.MULTILINE)
+        assert match is not None
+        return float(match[1])
 
 
 def _work(pipe: Connection, ports: Ports, parts: frozenset[str]) -> None:
@@ -204,7 +254,8 @@ def figures(slices: list[Slice]) -> dict[str, object]:
     """Returns the medians of slices."""
     cpu = {name: round(statistics.median(each.cpu[name] for each in slices), 1) for name in PROCESSES}
     freshness = {name: round(statistics.median(each.freshness[name] for each in slices)) for name in ("p50", "p95")}
-    return {"cpu_percent": cpu, "cpu_percent_total": round(statistics.median(each.total for each in slices), 1), "freshness_ms": freshness}
+    total, ticks = (round(statistics.median(value), 1) for value in ([s.total for s in slices], [s.ticks for s in slices]))
+    return {"cpu_percent": cpu, "cpu_percent_total": total, "freshness_ms": freshness, "ticks_per_s": ticks}
 
 
 def cost(differences: list[float]) -> dict[str, float]:
@@ -226,14 +277,12 @@ def measure(rate: float, seconds: float, parts: frozenset[str]) -> dict[str, obj
         for pair in range(max(2, round(seconds / (2 * SLICE_S)))):
             for each in (off, on) if pair % 2 == 0 else (on, off):
                 each.append(demo.measured(parts if each is on else frozenset(), clients))
-        events = demo.load.events
     pairs = list(zip(on, off, strict=True))
     cpu = cost([with_.total - without.total for with_, without in pairs])
     return {
         "rate": rate,
         "parts": sorted(parts),
         "pairs": len(pairs),
-        "events": events,
         "off": figures(off),
         "on": figures(on),
         "cost_percent_of_a_core": cpu,

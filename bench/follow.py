@@ -103,7 +103,7 @@ def main() -> None:
             header = writer.lake.log.wait(after, timeout) or writer.newest
             return {"n": header.n, "time": header.time}
 
-        control = Control(Answers(lambda *_: {}, newest, dict, lambda body: {}))
+        control = Control(Answers(lambda *_: {}, newest, lambda lags: {}, lambda body: {}))
         control.start()
         Announcement.mine(writer.epoch, control.address, control.token, None).write(writer.lake)
         with socket.socket() as free:

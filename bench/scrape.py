@@ -51,7 +51,7 @@ class World:
         ]
         self.writer.append(kind="catalog", catalog=Change(put=(source, *self.views)))
         nothing: Any = lambda *arguments: {}  # noqa: E731
-        self.control = Control(Answers(nothing, EntryStream(self.lake.log).serve, dict, nothing, freshness=self._freshness))
+        self.control = Control(Answers(nothing, EntryStream(self.lake.log).serve, nothing, nothing, freshness=self._freshness))
         self.control.start()
         Announcement.mine(self.writer.epoch, self.control.address, self.control.token, None).write(self.lake)
         self.port, self.metrics = free_port(2), 0

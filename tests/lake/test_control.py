@@ -129,7 +129,7 @@ def test_an_engine_that_ends_answers_its_statements(monkeypatch: pytest.MonkeyPa
         released.wait(60)
         return {"granted": True}, lambda: None
 
-    engine = Control(Answers(statement, lambda connection: None, dict, lambda *_: {}, lock=lock))
+    engine = Control(Answers(statement, lambda connection: None, lambda lags: {}, lambda *_: {}, lock=lock))
     engine.start()
     host, _, port = engine.address.rpartition(":")
 

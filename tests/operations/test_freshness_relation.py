@@ -38,7 +38,7 @@ class Engine:
         self.reason: str | None = None
         self.fails = False  # whether its answers are errors
         nothing: Any = lambda *arguments: {}  # noqa: E731
-        self._control = Control(Answers(nothing, nothing, dict, nothing, freshness=self._freshness))
+        self._control = Control(Answers(nothing, nothing, nothing, nothing, freshness=self._freshness))
         self._control.start()
         writer = live.model.writer
         Announcement.mine(writer.epoch, self._control.address, self._control.token, None).write(live.model.lake)

@@ -41,7 +41,7 @@ class Status:
         self.lake = self.model.lake
         self.answer: dict[str, Any] = json.loads(json.dumps(HEALTHY))
         nothing: Any = lambda *arguments: {}  # noqa: E731
-        self.control = Control(Answers(nothing, nothing, lambda: self.answer, nothing))
+        self.control = Control(Answers(nothing, nothing, lambda lags: self.answer, nothing))
 
     def start(self) -> None:
         self.control.start()

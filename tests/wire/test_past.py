@@ -115,7 +115,7 @@ def test_real_time_recency(live: Live, connection: psycopg.Connection) -> None:
         threading.Timer(0.2, lambda: live.tick([((len(requests) + 100, "late", 1.0), 1)])).start()
         return {"n": 0, "time": time}
 
-    control = Control(Answers(lambda *_: {}, lambda after, timeout: {"n": after, "time": 0}, dict, lambda *_: {}, recent))
+    control = Control(Answers(lambda *_: {}, lambda after, timeout: {"n": after, "time": 0}, lambda lags: {}, lambda *_: {}, recent))
     control.start()
     Announcement.mine(live.model.writer.epoch, control.address, control.token, None).write(live.model.lake)
     try:
