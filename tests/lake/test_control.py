@@ -156,6 +156,17 @@ def test_an_engine_that_ends_answers_its_statements(monkeypatch: pytest.MonkeyPa
         assert locked.result(60) == {"granted": True}
 
 
+def test_an_engine_that_ends_does_not_wait_for_later_requests() -> None:
+    unanswered = server._Unanswered()
+    unanswered.add("first")
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(unanswered.wait, 60)
+        until(lambda: bool(unanswered._changed._waiters))  # type: ignore[attr-defined]
+        unanswered.add("second")
+        unanswered.discard("first")
+        waiting.result(10)
+
+
 def test_the_lake_is_looked_at_for_another_engine_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A request goes to the engine of the last one, unless that one takes no connection or the log has a later epoch."""
     lake, looks, look = Lake.create(tmp_path / "lake"), list[Lake](), engine_looks._look

@@ -124,9 +124,10 @@ class _Unanswered:
             self._changed.notify_all()
 
     def wait(self, timeout: float) -> None:
-        """Waits until there is none, at most `timeout` seconds."""
+        """Waits for those that are there at the call, at most `timeout` seconds."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._requests, timeout)
+            requests = set(self._requests)
+            self._changed.wait_for(lambda: requests.isdisjoint(self._requests), timeout)
 
 
 class _Server(ThreadingHTTPServer):
@@ -168,6 +169,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = IDLE_S
     rfile: io.BufferedReader
     _is_withdrawn = False
+    _request: object = None  # the newest one of the connection
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
@@ -204,14 +206,13 @@ class _Handler(BaseHTTPRequestHandler):
             return
         body = self.rfile.read(length)
         self._is_withdrawn = self._sent_more()
-        if path == protocol.LOCK:  # it may wait for other sessions as long as it likes
-            self._execute(path, body)
-            return
-        self.server.unanswered.add(self)
+        self._request = object()
+        if path != protocol.LOCK:  # which may wait for other sessions as long as it likes
+            self.server.unanswered.add(self._request)
         try:
             self._execute(path, body)
         finally:
-            self.server.unanswered.discard(self)
+            self.server.unanswered.discard(self._request)
 
     def _execute(self, path: str, body: bytes) -> None:
         """Executes a request and answers it."""
@@ -328,7 +329,7 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:
             self.close_connection = True  # the gateway went away while it waited
         finally:
-            self.server.unanswered.discard(self)
+            self.server.unanswered.discard(self._request)  # what follows, such as records of PRINT, may take as long as it likes
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
