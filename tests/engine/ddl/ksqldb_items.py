@@ -11,6 +11,8 @@ from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink
 from tailgate.sql.statements import CreateKsqldbItem, parse
 
 ENDPOINTS = Endpoints("kafka:9092", "http://registry:8081")
+NESTED = """CREATE STREAM n (k VARCHAR KEY, tags ARRAY<VARCHAR>, sizes MAP<VARCHAR, DECIMAL(4, 1)>, day DATE, at TIMESTAMP,
+  owner STRUCT<id INT, "names" ARRAY<STRUCT<`first` VARCHAR>>>) WITH (kafka_topic = 'n', value_format = 'json')""".replace('"', "`")
 READINGS = "CREATE STREAM readings (sensor VARCHAR KEY, area VARCHAR, reading INT) WITH (kafka_topic = 'r', value_format = 'json')"
 ROWTIME = ("rowtime", "timestamp with time zone")
 RECORD = (("rowpartition", "integer"), ("rowoffset", "bigint"), ROWTIME)  # the pseudo columns of a declared table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -20,6 +19,7 @@ from tests.engine.ddl.ksqldb_items import (
     AVERAGES,
     ENDPOINTS,
     HIGH,
+    NESTED,
     READINGS,
     RECORD,
     ROWTIME,
@@ -309,10 +309,6 @@ def test_fields_of_avro_records_have_the_types_of_the_schema() -> None:
         derived("CREATE TABLE x WITH (value_format = 'json') AS SELECT after->none a FROM calls GROUP BY after->none EMIT CHANGES", catalog)
 
 
-NESTED = """CREATE STREAM n (k VARCHAR KEY, tags ARRAY<VARCHAR>, sizes MAP<VARCHAR, DECIMAL(4, 1)>, day DATE, at TIMESTAMP,
-  owner STRUCT<id INT, "names" ARRAY<STRUCT<`first` VARCHAR>>>) WITH (kafka_topic = 'n', value_format = 'json')""".replace('"', "`")
-
-
 def test_nested_types_are_jsonb_and_the_item_has_the_types() -> None:
     catalog = declared(NESTED)
     source = catalog.relation("n")
@@ -353,65 +349,6 @@ def test_explode_is_a_row_for_each_element() -> None:
         derived("CREATE TABLE e AS SELECT k, EXPLODE(tags) AS t, count(*) AS n FROM n GROUP BY k EMIT CHANGES", catalog)
     with pytest.raises(TailgateError, match="'EXPLODE' does not accept parameters"):
         derived("CREATE STREAM e AS SELECT k, EXPLODE(sizes) AS t FROM n EMIT CHANGES", catalog)
-
-
-def test_messages_with_nested_values() -> None:
-    statement = parse(
-        "INSERT INTO n (tags, sizes, day, owner) VALUES (ARRAY['a', NULL], MAP('x' := 1.5), '1970-01-03',"
-        " STRUCT(id := 5, `names` := ARRAY[STRUCT(`first` := 'ann')]))"
-    )
-    assert isinstance(statement, InsertMessage)
-    message = message_of(statement.statement, declared(NESTED), no_registry, no_expression)[1]
-    assert message.value is not None
-    assert json.loads(message.value) == {
-        "TAGS": ["a", None],
-        "SIZES": {"x": 1.5},
-        "DAY": 2,
-        "AT": None,
-        "OWNER": {"ID": 5, "names": [{"first": "ann"}]},
-    }
-    for values, error in (
-        ("(tags) VALUES (MAP('a' := 1))", "Expected type ARRAY<VARCHAR.STRING.> for field `TAGS` but got MAP"),
-        ("(owner) VALUES (STRUCT(other := 1))", "for field `OWNER` but got STRUCT"),
-        ("(sizes) VALUES (MAP('a' := 'many'))", "Expected type DECIMAL"),
-    ):
-        wrong = parse(f"INSERT INTO n {values}", "ksqldb")
-        assert isinstance(wrong, InsertMessage)
-        with pytest.raises(TailgateError, match=error):
-            message_of(wrong.statement, declared(NESTED), no_registry, no_expression)
-
-
-def test_messages() -> None:
-    catalog = declared(READINGS)
-
-    def message(text: str) -> tuple[bytes | None, bytes | None, int | None]:
-        statement = parse(text, "ksqldb")
-        assert isinstance(statement, InsertMessage)
-        written = message_of(statement.statement, catalog, no_registry, no_expression)[1]
-        return written.key, written.value, written.timestamp
-
-    assert message("INSERT INTO readings VALUES ('é', 'x\"y', -1)") == ("é".encode(), b'{"AREA":"x\\"y","READING":-1}', None)
-    assert message("INSERT INTO readings (reading, rowtime) VALUES (1, 1234)") == (None, b'{"AREA":null,"READING":1}', 1234)
-    catalog = declared(
-        "CREATE TABLE t (b INT PRIMARY KEY, a DOUBLE PRIMARY KEY, n DECIMAL(4, 2), day DATE, t TIME, at TIMESTAMP, raw BYTES)"
-        " WITH (kafka_topic = 't', key_format = 'json', value_format = 'json')",
-        catalog,
-    )
-    row = "(1, 2, '3.5', '1970-01-03', '00:00:01', '1970-01-01T00:00:01.500', 'AP8=')"
-    value = b'{"N":3.50,"DAY":2,"T":1000,"AT":1500,"RAW":"AP8="}'
-    assert message(f"INSERT INTO t VALUES {row}") == (b'{"B":1,"A":2.0}', value, None)
-    catalog = declared("CREATE STREAM k (i BIGINT KEY, d DOUBLE) WITH (kafka_topic = 'k', value_format = 'kafka')", catalog)
-    assert message("INSERT INTO k VALUES (258, 1)") == (bytes(6) + b"\1\2", b"\x3f\xf0" + bytes(6), None)
-    assert message("INSERT INTO k (i) VALUES (1)")[1] is None
-    catalog = declared(READINGS.replace("readings", "last"), catalog)
-    for values, error in (
-        ("(sensor) VALUES ('a', 'b')", "Expected number columns and values to match"),
-        ("(none) VALUES ('a')", "Column name NONE does not exist"),
-        ("(sensor, sensor) VALUES ('a', 'b')", "Column name SENSOR is specified more than once"),
-        ("(reading) VALUES (2147483648)", "Expected type INTEGER for field `READING`"),
-    ):
-        with pytest.raises(TailgateError, match=error):
-            message(f"INSERT INTO readings {values}")
 
 
 @pytest.mark.parametrize(
