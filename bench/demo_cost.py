@@ -5,8 +5,8 @@
 One system runs. In half of the slices of SLICE_S seconds the parts are in use: a scrape of each process once a second, the watch, the
 console's page Now, a line in the log for each poll, and 10 requests/s to an endpoint that finds a row by its key. In the other half
 nobody uses them, and the watch is stopped (SIGSTOP). What the processes always do, such as counting, is in both. Slices are in the order
-off, on, on, off. The last line is JSON: CPU in percent of a core, by process, and freshness in ms as the demo's poller sees it; `cost` is
-the mean of the differences of pairs, with its standard error.
+off, on, on, off. The last line is JSON: CPU in percent of a core, by process, freshness in ms as the demo's poller sees it, and ticks per
+second; `cost` is the mean of the differences of pairs, with its standard error.
 """
 
 from __future__ import annotations
