@@ -7,7 +7,7 @@ if it is that of a column of the sources or of an earlier field.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from itertools import count
+from itertools import chain, count
 
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import DatatypeMismatch, DuplicateColumn, InvalidColumnReference, ReservedName, UndefinedColumn
@@ -28,7 +28,7 @@ Items = list[tuple[e.SelectItem, str, Typed]]
 def items_of(query: e.SelectQuery, translator: Translator) -> Items:
     """Returns the items of a projection, with * expanded. Raises 42804 for NULL without a cast."""
     items: Items = []
-    generated, used = _generated_names(translator.scope), _source_columns(translator.scope)
+    generated, used = _generated_names(translator.scope), source_columns(translator.scope.sources)
     for item in query.items:
         if isinstance(item.expression, e.FieldAccess) and item.expression.name is None:
             for field in translator.fields(item.expression):
@@ -43,7 +43,7 @@ def items_of(query: e.SelectQuery, translator: Translator) -> Items:
         if item.expression is not None:
             name = name_of(item, translator.scope) or next(generated)
             if item.alias is None and isinstance(item.expression, e.FieldAccess):
-                name = _unused(name, used)
+                name = numbered_name(name, used)
                 used.add(name)
             items.append((item, name, translator.value(item.expression)))
             continue
@@ -118,7 +118,7 @@ def add_item(items: Items, expression: e.Expression, value: Typed, scope: Scope)
     item, names = e.SelectItem(expression, position=expression.position), {name for _, name, _ in items}
     name = name_of(item, scope)
     if isinstance(expression, e.FieldAccess):
-        name = _unused(name, names | _source_columns(scope))
+        name = numbered_name(name, names | source_columns(scope.sources))
     is_free = name and name not in {*names, *PSEUDO_COLUMNS}
     items.append((item, name if is_free else next(n for n in _generated_names(scope) if n not in names), value))
 
@@ -152,19 +152,20 @@ def columns_of(items: Items) -> tuple[tuple[str, TypeName], ...]:
     return tuple((name, typed.type) for _, name, typed in items)
 
 
-def _source_columns(scope: Scope) -> set[str]:
-    return {column for source in scope.sources for column in source.columns}
+def source_columns(sources: Iterable[Scope]) -> set[str]:
+    """Returns the names of the columns of sources."""
+    return {column for source in sources for column in source.columns}
 
 
-def _unused(name: str, used: Collection[str]) -> str:
+def numbered_name(name: str, used: Collection[str]) -> str:
     """Returns a name, or the first of name_1, name_2, … that is not used."""
-    return next(n for n in (name, *(f"{name}_{number}" for number in range(1, len(used) + 2))) if n not in used)
+    return next(n for n in chain((name,), (f"{name}_{number}" for number in count(1))) if n not in used)
 
 
 def _generated_names(scope: Scope) -> Iterator[str]:
     """Yields names for items without one, other than those of the columns of the sources."""
-    names = (f"ksql_col_{number}" for number in count())
-    return (name for name in names if all(name not in source.columns for source in scope.sources))
+    used = source_columns(scope.sources)
+    return (name for name in (f"ksql_col_{number}" for number in count()) if name not in used)
 
 
 def name_of(item: e.SelectItem, scope: Scope) -> str:

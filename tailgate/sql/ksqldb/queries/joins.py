@@ -34,7 +34,7 @@ from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expression_texts import text as ksqldb_text
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, WINDOW_BOUNDS
-from tailgate.sql.ksqldb.queries.items import bound_of_windows
+from tailgate.sql.ksqldb.queries.items import bound_of_windows, numbered_name, source_columns
 from tailgate.sql.ksqldb.queries.scope import ROWKEY, Scope
 from tailgate.sql.ksqldb.queries.scopes import (
     column_types,
@@ -85,7 +85,7 @@ def from_clause(query: e.SelectQuery, catalog: Catalog) -> FromClause:
     sources = query.sources
     items = [source_item(source, catalog) for source in sources]
     scopes = [scope_of(item, source) for item, source in zip(items, sources, strict=True)]
-    scopes[0] = replace(scopes[0], key_name=_synthetic_name(scopes))
+    scopes[0] = replace(scopes[0], key_name=numbered_name(ROWKEY, source_columns(scopes)))
     _check_names(sources, scopes)
     _check_items(sources, items)
     _check_windows(sources, items)
@@ -98,12 +98,6 @@ def from_clause(query: e.SelectQuery, catalog: Catalog) -> FromClause:
     for number, (join, item) in enumerate(zip(query.joins, items[1:], strict=True), 1):
         clause = _joined(clause, join, item, scopes[:number], scopes[number])
     return clause
-
-
-def _synthetic_name(scopes: list[Scope]) -> str:
-    """Returns the name of the synthetic key of a join: ROWKEY, or the first of ROWKEY_1, ROWKEY_2, … that is not a column of a source."""
-    names = (ROWKEY, *(f"{ROWKEY}_{n}" for n in range(1, 2 + sum(len(scope.columns) for scope in scopes))))
-    return next(name for name in names if all(name not in scope.columns for scope in scopes))
 
 
 def _check_names(sources: tuple[e.SourceName, ...], scopes: list[Scope]) -> None:
