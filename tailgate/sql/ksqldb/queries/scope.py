@@ -57,9 +57,8 @@ class Scope:
         if timed is not None and timed.is_declared and not self.of_join:
             return self.record
         columns = [self.text(column, source) for source in self.sources for column in source.columns]
-        times = [self.text("rowtime", source) for source in self.sources if "rowtime" in source.of_table]
         position = [text for name, text in self.position.items() if name != ARRIVAL]  # which changes if the row is read again
-        return tuple(f"coalesce(CAST({text} AS text), '')" for text in (*position, *times, *columns))
+        return tuple(f"coalesce(CAST({text} AS text), '')" for text in (*position, *self._times, *columns))
 
     @property
     def position(self) -> Mapping[str, str]:
@@ -72,8 +71,13 @@ class Scope:
         """Returns the text of ROWTIME of a row, if it has one. Without a stream it is the latest of the tables' rows."""
         if self.position:
             return self.position["rowtime"]
-        times = [self.text("rowtime", source) for source in self.sources if "rowtime" in source.of_table]
+        times = self._times
         return f"greatest({', '.join(times)})" if len(times) > 1 else "".join(times)
+
+    @property
+    def _times(self) -> list[str]:
+        """Returns the texts of ROWTIME of the tables' rows."""
+        return [self.text("rowtime", source) for source in self.sources if "rowtime" in source.of_table]
 
     @property
     def sources(self) -> tuple[Scope, ...]:
