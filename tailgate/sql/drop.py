@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tailgate.lake.catalog import (
     Catalog,
     Change,
@@ -72,7 +74,7 @@ def drop_schemas(statement: DropSchema, catalog: Catalog) -> tuple[Change, list[
     return removal(objects, catalog, notices, cascade=statement.cascade)
 
 
-def removal(objects: dict[int, Item | Schema], catalog: Catalog, notices: list[Notice], *, cascade: bool) -> tuple[Change, list[Notice]]:
+def removal(objects: Mapping[int, Item | Schema], catalog: Catalog, notices: list[Notice], *, cascade: bool) -> tuple[Change, list[Notice]]:
     """Returns the change that removes objects and those that depend on them, and notices.
 
     `notices` has the notices so far. Raises 2BP01 if other objects depend on these, unless `cascade`

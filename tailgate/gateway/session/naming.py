@@ -11,7 +11,6 @@ view reads does not affect it. The view is dropped when that relation is dropped
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -23,7 +22,7 @@ from tailgate.gateway.session.memory import SessionMemory
 from tailgate.gateway.session.roles import CurrentRole
 from tailgate.gateway.session.transactions import SavedState, Transaction
 from tailgate.gateway.settings.settings import Settings
-from tailgate.lake.catalog import Catalog, Item, UserType, View
+from tailgate.lake.catalog import Catalog, Change, Item, UserType, View
 from tailgate.lake.catalog.names import Name, listed
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema, is_temporary
@@ -214,16 +213,13 @@ class Naming:
 
     def put(self, *items: Item) -> None:
         """Adds temporary relations, or replaces those with the same ids."""
-        self._next = max([self._next, *(i.id - TEMPORARY_ID + 1 for i in items)])
-        self._change({**self.temporary, **{i.id: i for i in items}})
+        self.apply(Change(put=items))
 
-    def drop(self, ids: Iterable[int]) -> None:
-        """Drops temporary relations, and all that depends on them."""
-        dropped_ids, count = set(ids), 0
-        while count < len(dropped_ids):
-            count = len(dropped_ids)
-            dropped_ids |= {id for id, item in self.temporary.items() if not dropped_ids.isdisjoint(item.depends)}
-        self._change({id: item for id, item in self.temporary.items() if id not in dropped_ids})
+    def apply(self, change: Change) -> None:
+        """Adds, replaces and drops temporary relations."""
+        self._next = max([self._next, *(i.id - TEMPORARY_ID + 1 for i in change.put)])
+        relations = {**self.temporary, **{i.id: i for i in change.put}}
+        self._change({id: item for id, item in relations.items() if id not in change.drop})
 
     def drop_all(self) -> None:
         self._change({})

@@ -151,9 +151,8 @@ class Session:
             return
         dropped = {id: naming.temporary[id] for id, action in actions.items() if action == "drop" and id in naming.temporary}
         if dropped:
-            change, _ = removal(dict(dropped), self.catalog, [], cascade=True)
-            naming.put(*change.put)
-            naming.drop(change.drop)
+            change, _ = removal(dropped, self.catalog, [], cascade=True)
+            naming.apply(change)
         rows = writes.temporary
         self.temporary.keep({id: rows[id] for id in rows if id in naming.temporary and id not in actions})
         if not self.transaction.pending:

@@ -47,8 +47,7 @@ async def alter(session: Session, bound: Bound, statement: s.AlterTable, values:
     altered = altered.numbered(count_added(change.rows))
     transaction = session.transaction
     session.temporary.charge(transaction.writes.temporary, change.rows.nbytes)
-    session.naming.put(*altered.change.put)
-    session.naming.drop(altered.change.drop)
+    session.naming.apply(altered.change)
     if altered.rewrites and before.id in session.temporary.on_commit:
         session.temporary.on_commit[altered.after.id] = session.temporary.on_commit[before.id]
     snapshot = transaction.snapshot(session.serving)

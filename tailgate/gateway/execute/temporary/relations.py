@@ -229,8 +229,7 @@ def _drop(session: Session, statement: s.Drop) -> str | None:
     for notice in notices:
         assert notice["message"] is not None
         session.notice(notice["message"], detail=notice.get("detail"))
-    session.naming.put(*change.put)
-    session.naming.drop(change.drop)
+    session.naming.apply(change)
     if not session.transaction.pending:
         session.keep_temporary(session.transaction.writes)
     return f"DROP {statement.kind.upper()}"
