@@ -141,13 +141,11 @@ class Naming:
         base = base if block is None else block.applied(base)
         schemas: list[str] = []
         for name in _listed(self._settings["search_path"]):
-            if name in (TEMPORARY, self.own.name):
-                schemas.append(self.own.name)
-                continue
-            schema = base.find_schema(user if name == "$user" else name)
+            own = self._is_own_schema(name)
+            schema = self.own if own else base.find_schema(user if name == "$user" else name)
             if schema is None or schema.name in schemas or (name == "$user" and schema.id in SYSTEM):
                 continue
-            if role is None or schema.id in SYSTEM or base.may(role, "USAGE", schema.id):
+            if own or role is None or schema.id in SYSTEM or base.may(role, "USAGE", schema.id):
                 schemas.append(schema.name)
         return tuple(schemas)
 
@@ -196,9 +194,11 @@ class Naming:
 
     def is_own(self, name: Name) -> bool:
         """Returns whether a new relation with this name is temporary: its schema, or the first of the search_path, is pg_temp."""
-        own = (TEMPORARY, self.own.name)
-        first = self._schemas[:1] if name.schema is None else (name.schema,)
-        return bool(first) and first[0] in own
+        schema = next(iter(self._schemas), None) if name.schema is None else name.schema
+        return self._is_own_schema(schema)
+
+    def _is_own_schema(self, schema: str | None) -> bool:
+        return schema in (TEMPORARY, self.own.name)
 
     @property
     def has_temporary(self) -> bool:
