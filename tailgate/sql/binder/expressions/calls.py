@@ -160,10 +160,7 @@ def _built(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int |
 
 def _row_to_json(binder: ExpressionBinder, operands: list[Scalar], nodes: list[exp.Expr], at: int | None) -> Scalar:
     """Binds row_to_json(row) and row_to_json(row, pretty). Raises 42883."""
-    pretty = coerce(operands[1], BOOL, binder.parameters) if len(operands) > 1 else Literal(False, BOOL)
-    if pretty is None:
-        function("row_to_json", tuple(s.type for s in operands), at)  # raises the error
-        raise AssertionError(operands)
+    pretty = _pretty(binder, "row_to_json", operands, at) if len(operands) > 1 else Literal(False, BOOL)
     value = of_row(operands[0], lambda row: unless_null(row, json_object(binder, row, JSON, leftmost(nodes[0]), pretty)))
     return (
         value if isinstance(pretty, Literal) and pretty.value is not None else Case(((IsNull(pretty), Literal(None, JSON)),), value, JSON)
@@ -172,12 +169,18 @@ def _row_to_json(binder: ExpressionBinder, operands: list[Scalar], nodes: list[e
 
 def _array_to_json(binder: ExpressionBinder, operands: list[Scalar], nodes: list[exp.Expr], at: int | None) -> Scalar:
     """Binds array_to_json(array, pretty). Raises 42883."""
-    pretty = coerce(operands[1], BOOL, binder.parameters)
-    if pretty is None:
-        function("array_to_json", tuple(s.type for s in operands), at)  # raises the error
-        raise AssertionError(operands)
+    pretty = _pretty(binder, "array_to_json", operands, at)
     json = as_json(binder, operands[0], JSON, leftmost(nodes[0]))
     return Case(((pretty, Call(ARRAY_LINES, (json,), JSON)), (IsNull(pretty), Literal(None, JSON))), json, JSON)
+
+
+def _pretty(binder: ExpressionBinder, name: str, operands: list[Scalar], at: int | None) -> Scalar:
+    """Returns the second argument of array_to_json or row_to_json as a boolean. Raises 42883."""
+    pretty = coerce(operands[1], BOOL, binder.parameters)
+    if pretty is None:
+        function(name, tuple(s.type for s in operands), at)  # raises the error
+        raise AssertionError(operands)
+    return pretty
 
 
 def _check_row(binder: ExpressionBinder, row: Function, operands: list[Scalar], at: int | None) -> None:
