@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -16,7 +16,8 @@ from tailgate.gateway.settings.settings import Settings
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import InsufficientPrivilege
 
-EXPORT_TIMEOUT_S = 10.0  # limits the wait for a snapshot: an event loop that is shutting down never takes one
+LOOP_TIMEOUT_S = 10.0  # limits the wait for the event loop: one that is shutting down never answers
+Result = TypeVar("Result")
 
 
 class CatalogSession:
@@ -39,6 +40,14 @@ class CatalogSession:
     @property
     def _requester(self) -> Requester:
         return Requester(self.role.id, self.role.superuser)
+
+    def _on_loop(self, work: Callable[[], Result]) -> Result:
+        """Calls a function on the event loop, and waits for its result."""
+
+        async def call() -> Result:
+            return work()
+
+        return asyncio.run_coroutine_threadsafe(call(), self._loop).result(LOOP_TIMEOUT_S)
 
     def computed(self, relation: str) -> list[dict[str, Any]]:
         """Returns the rows of a relation of the system catalog that are computed for each query."""
@@ -72,11 +81,7 @@ class CatalogSession:
 
     def export_snapshot(self) -> str:
         """Exports the transaction's snapshot and returns its id. Waits for the event loop."""
-
-        async def export() -> str:
-            return self._session.transaction.export(self._session.serving, self.process)
-
-        return asyncio.run_coroutine_threadsafe(export(), self._loop).result(EXPORT_TIMEOUT_S)
+        return self._on_loop(lambda: self._session.transaction.export(self._session.serving, self.process))
 
     def release_advisory_locks(self) -> str:
         """Releases the advisory locks of the session before the statement is answered. Returns the empty text of type void."""
@@ -85,12 +90,8 @@ class CatalogSession:
 
     def notify(self, channel: str, payload: str) -> str:
         """Sends a notification when the transaction is committed. Returns the empty text of type void. Raises 22023, 53200, 54000."""
-
-        async def notify() -> str:
-            self._session.notifications.notify(channel, payload, self.process)
-            return ""
-
-        return asyncio.run_coroutine_threadsafe(notify(), self._loop).result(EXPORT_TIMEOUT_S)
+        self._on_loop(lambda: self._session.notifications.notify(channel, payload, self.process))
+        return ""
 
     def listening_channels(self) -> list[str]:
         """Returns the channels of LISTEN."""
