@@ -300,10 +300,8 @@ def _checks(checks: PlannedChecks, write: InsertRows | ChangeRows, *, compact: b
 
 
 def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
-    rows, rules = (
-        numbered(write.rows, len(write.parameters), compact=compact),
-        rendered(write.rules, len(write.parameters), compact=compact),
-    )
+    rows = numbered(write.rows, len(write.parameters), compact=compact)
+    rules = rendered(write.rules, len(write.parameters), compact=compact)
     if rows.calls and write.table.key is None:
         raise FeatureNotSupported(
             f"{rows.calls[0].name} in UPDATE of a table without a primary key is not supported", hint="Equal rows would get equal values."
@@ -314,10 +312,8 @@ def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
 
 
 def _merge_plan(write: MergeRows, *, compact: bool) -> MergePlan:
-    rows, rules = (
-        numbered(write.rows, len(write.parameters), compact=compact),
-        rendered(write.rules, len(write.parameters), compact=compact),
-    )
+    rows = numbered(write.rows, len(write.parameters), compact=compact)
+    rules = rendered(write.rules, len(write.parameters), compact=compact)
     return MergePlan(write.table, rows, None, parameter_types(write.parameters), write.demands, rules, (), write.actions)
 
 

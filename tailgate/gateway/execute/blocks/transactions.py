@@ -61,11 +61,18 @@ async def savepoint(session: Session, bound: Bound, statement: s.Savepoint, valu
     _block(session, "SAVEPOINT")
     await committing.settle(session)
     session.memory.charge_savepoints(len(session.transaction.savepoints) + 1)
-    transaction = session.transaction
-    settings, naming = session.settings.mark(), session.naming
-    writes, locks, advisory = len(transaction.writes), frozenset(transaction.locks), transaction.advisory_locks.mark()
-    relations, sent = (transaction.definitions, naming.temporary, naming.durable), session.notifications.mark()
-    saved = SavedState(statement.name, writes, settings, *relations, locks, advisory, sent)
+    transaction, naming = session.transaction, session.naming
+    saved = SavedState(
+        statement.name,
+        writes=len(transaction.writes),
+        settings=session.settings.mark(),
+        definitions=transaction.definitions,
+        temporary=naming.temporary,
+        catalog=naming.durable,
+        locks=frozenset(transaction.locks),
+        advisory_locks=transaction.advisory_locks.mark(),
+        notifications=session.notifications.mark(),
+    )
     transaction.savepoints.append(saved)
     return "SAVEPOINT"
 
