@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tailgate.sql.bind import bind_query
+from tailgate.sql.numeric_types import WITH_GENERAL
 from tailgate.sql.plan import Filter
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.traversal import walk
@@ -59,3 +60,10 @@ def test_infallible_conditions(text: str) -> None:
 @pytest.mark.parametrize("text", FAILS)
 def test_fallible_conditions(text: str) -> None:
     assert condition_fails(text)
+
+
+def test_literals_that_are_not_finite() -> None:
+    text = "SELECT 1 FROM orders WHERE amount < 'NaN'::numeric * 0.001"
+    plan = bind_query(text, make_catalog(), numeric_rules=WITH_GENERAL).plan
+    (node,) = [n for n in walk(plan) if isinstance(n, Filter)]
+    assert fallible(node.condition)

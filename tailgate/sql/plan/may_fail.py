@@ -68,7 +68,7 @@ def _harmless(name: str, arguments: tuple[Scalar, ...]) -> bool:
             day = time if arguments[0].type.name == "date" else time // DAY
             return abs(day) < 365_000 and abs(months) < 6000 and abs(days) < 100_000 and abs(micros) < 2**60
         case (("+" | "-" | "*"), [Decimal() as a, Decimal() as b]):
-            return max(abs(a), abs(b)) < 10**9
+            return a.is_finite() and b.is_finite() and max(abs(a), abs(b)) < 10**9
         case "substring", [_, int(), int() as length]:
             return length >= 0
     return False
