@@ -136,20 +136,22 @@ def statement(mine: random.Random) -> str:
     id, a, b = mine.randrange(12), mine.choice(["NULL", *map(str, range(-20, 40))]), mine.choice(["NULL", "0", "1.25", "2.5", "-3.14"])
     s = mine.choice(["NULL", "'p'", "'q  '", "'long'"])
     where = mine.choice(["", f" WHERE id = {id}", f" WHERE bucket = {mine.randrange(6)}", " WHERE total > 5", " WHERE label LIKE 'p%'"])
-    # PostgreSQL compares the keys of an UPDATE row by row, in the order of storage: `a = a + 1` of neighbours may fail there
-    changes = [f"a = {a}", "a = a + 100", f"b = {b}, s = {s}", "id = id + 20", "a = bucket", "s = left(label, 2)", "total = DEFAULT"]
-    change = mine.choice(changes)
+    # PostgreSQL compares the keys of an UPDATE row by row, in the order of storage: no row takes the key of one that is changed, too
+    limits = {"a = a + 100": "a < 80", "id = id + 20": "id < 20"}
+    change = mine.choice([*limits, f"a = {a}", f"b = {b}, s = {s}", "a = bucket", "s = left(label, 1)", "total = DEFAULT"])
+    limited = f"{where or ' WHERE true'} AND {limits.get(change, 'true')}"
     upserts = ["(id) DO UPDATE SET a = excluded.a, b = excluded.total", "(label) DO UPDATE SET b = t.total"]
     conflict = mine.choice(["", "(id) DO NOTHING", *upserts])
     match mine.randrange(5):
         case 0:
             return f"DELETE FROM t{where} RETURNING *"
         case 1:
-            return f"UPDATE t SET {change}{where} RETURNING *"
+            return f"UPDATE t SET {change}{limited} RETURNING *"
         case 2:
+            column, more = mine.choice([("a", ""), ("b", f", ({id + 1}, 3)")])
             return (
-                f"MERGE INTO t USING (VALUES ({id}, {a}), ({id + 1}, 3)) AS n (id, a) ON t.id = n.id "
-                "WHEN MATCHED AND total > 3 THEN DELETE WHEN MATCHED THEN UPDATE SET a = n.a "
+                f"MERGE INTO t USING (VALUES ({id}, {a}::int){more}) AS n (id, a) ON t.id = n.id "
+                f"WHEN MATCHED AND total > 3 THEN DELETE WHEN MATCHED THEN UPDATE SET {column} = n.a "
                 "WHEN NOT MATCHED THEN INSERT (id, a) VALUES (n.id, n.a)"
             )
         case _:
