@@ -24,7 +24,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -40,7 +40,7 @@ from tailgate.examples.shop.freshness import Freshness, Poller
 from tailgate.examples.shop.load import Load
 from tailgate.operations.endpoint import Address
 
-SLICE_S, SETTLE_S, WARM_S = 15.0, 1.0, 30.0  # SETTLE_S: the begin of a slice, which is not measured
+SLICE_S, SETTLE_S, WARM_S = 15.0, 1.0, 60.0  # SETTLE_S: the begin of a slice, which is not measured
 PARTS = ("metrics", "watch", "console", "statements", "http")
 PROCESSES = ("engine", "gateway", "sinks", "watch", "kafka", "registry")
 SCRAPE_S, REQUEST_S = 1.0, 0.1
@@ -119,8 +119,15 @@ def _started(work: Callable[..., None], *arguments: object) -> Connection:
     """Returns the pipe to a new process that executes `work`."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    context.Process(target=work, args=(theirs, *arguments), daemon=True).start()
+    context.Process(target=_until_closed, args=(work, theirs, *arguments), daemon=True).start()
+    theirs.close()
     return ours
+
+
+def _until_closed(work: Callable[..., None], pipe: Connection, *arguments: object) -> None:
+    """Executes `work`, which ends when the parent has closed the pipe."""
+    with suppress(EOFError):
+        work(pipe, *arguments)
 
 
 def _send_and_poll(pipe: Connection, kafka: str, registry: str, rate: float) -> None:

@@ -101,4 +101,4 @@ def _write(session: Session, message: str) -> None:
 
 def _line(text: str) -> str:
     """Escapes line breaks and control characters, so that a client cannot forge a line."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
