@@ -149,10 +149,20 @@ def announced(lake: Lake, but: str | None = None) -> list[Peer]:
     return [peer for peer in listed(lake) if peer.is_reached and peer.name != but]
 
 
+def request_line(token: str, request: Mapping[str, Any]) -> bytes:
+    """Returns a request to the gateway with the token, which comes first: the gateway reads it before the rest."""
+    return json.dumps({"token": token, **request}).encode() + b"\n"
+
+
+def token_part(token: str) -> bytes:
+    """Returns the beginning of every request to the gateway with the token."""
+    return json.dumps({"token": token}).encode().removesuffix(b"}")
+
+
 def ask(peer: Peer, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any] | None:
     """Returns the answer of a gateway to a request, or None if it gives none in time."""
     with contextlib.suppress(OSError, ValueError), process_tls.connect(peer.address, peer.certificate, timeout_s) as connection:
-        connection.sendall(json.dumps({"token": peer.token, **request}).encode() + b"\n")
+        connection.sendall(request_line(peer.token, request))
         with connection.makefile("rb") as stream:
             answer = json.loads(stream.readline(ANSWER_BYTES_MAX))
             return answer if isinstance(answer, dict) else None

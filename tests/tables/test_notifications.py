@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import psycopg
@@ -195,6 +197,68 @@ def test_the_queues_are_limited(world: World, monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(psycopg.errors.ConfigurationLimitExceeded, match="too many notifications wait for the client"):
             listener.execute("SELECT 1")
         assert sender.execute("SELECT 1").fetchone() == (1,)
+
+
+class Listener:
+    """The deliveries to a session, which ends after `most`."""
+
+    def __init__(self, everyone: channels.Channels, most: int = 1 << 30) -> None:
+        self.everyone, self.most, self.payloads = everyone, most, list[str]()
+        everyone.add("one", self)  # type: ignore[arg-type]
+
+    def receive(self, notification: channels.Notification) -> None:
+        """Adds a notification."""
+        self.payloads.append(notification.payload)
+        if len(self.payloads) == self.most:
+            self.everyone.remove("one", self)  # type: ignore[arg-type]
+
+
+def test_a_step_of_the_event_loop_delivers_a_part() -> None:
+    """A session that has left gets no further ones, and one that listens later only later ones."""
+    payloads = [str(number) for number in range(1_000)]
+
+    def sent(words: list[str]) -> list[channels.Notification]:
+        return [channels.Notification("one", payload, 7) for payload in words]
+
+    async def run() -> None:
+        everyone = channels.Channels(lambda notifications, inbox: None)
+        listeners, leaving = [Listener(everyone) for _ in range(20)], Listener(everyone, 600)
+        counts = [0]
+        everyone.send(sent(payloads), 0)
+        late = Listener(everyone)
+        everyone.send(sent(["last"]), 0)
+        while everyone.usage:
+            counts.append(sum(len(listener.payloads) for listener in (*listeners, leaving, late)))
+            await asyncio.sleep(0)
+        assert len(counts) > 20 * 1_000 / channels.STEP_MAX
+        assert max(after - before for before, after in pairwise(counts)) <= channels.STEP_MAX
+        assert all(listener.payloads == [*payloads, "last"] for listener in listeners)
+        assert leaving.payloads == payloads[:600]
+        assert late.payloads == ["last"]
+
+    asyncio.run(asyncio.wait_for(run(), 30))
+
+
+def test_large_transactions_arrive_in_order(two: World) -> None:
+    """At a session of each gateway, outside a block and after it; the sender gets its first ones before the next statement."""
+    numbers = list(range(5_000))
+    with ExitStack() as stack:
+        sender, near, blocked, far = (stack.enter_context(psycopg.connect(two.gateways[n].dsn, autocommit=True)) for n in (0, 0, 0, 1))
+        for session in (sender, near, blocked, far):
+            session.execute("LISTEN large")
+        blocked.execute("BEGIN")
+        sender.execute("SELECT pg_notify('large', number::text) FROM generate_series(0, 4999) AS number")
+        blocked.execute("COMMIT")
+        for session in (sender, near, blocked, far):
+            arrived = [int(n.payload) for n in session.notifies(timeout=30, stop_after=len(numbers))]
+            assert arrived == numbers
+
+
+def test_a_full_queue_refuses_notifications(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as session:
+        monkeypatch.setattr(channels.Channels, "usage", 1.0)
+        with pytest.raises(psycopg.errors.ProgramLimitExceeded, match="too many notifications in the NOTIFY queue"):
+            session.execute("NOTIFY one")
 
 
 @pytest.mark.parametrize("statement", [b"LISTEN two", b"UNLISTEN two"])

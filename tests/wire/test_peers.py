@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tailgate.gateway.session import peers as gateway_peers
 from tailgate.lake import peers
 from tailgate.lake.host.process_tls import split
 from testing.engine_process import until
@@ -81,6 +82,25 @@ def test_requests_end_with_their_gateway(tmp_path: Path) -> None:
         live.close()
         assert connection.recv(1) == b""
     assert live.gateway.peers.connections == 0
+
+
+def test_a_request_is_read_only_with_the_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection with another token is closed at once, while its request is not complete."""
+    monkeypatch.setattr(gateway_peers, "ANSWER_S", 60)
+    live = Live(tmp_path)
+    (peer,) = peers.of_this_machine(live.model.lake)
+    for beginning in (peers.token_part("x" * len(peer.token)), b"x" * 200):
+        with socket.create_connection(split(peer.address), timeout=30) as connection:
+            connection.sendall(beginning)
+            assert connection.recv(1) == b""
+    with socket.create_connection(split(peer.address), timeout=0.1) as connection:
+        connection.sendall(peers.token_part(peer.token))
+        with pytest.raises(TimeoutError):
+            connection.recv(1)
+        connection.settimeout(30)
+        connection.sendall(b', "do": "lags"}\n')
+        assert connection.recv(100).startswith(b'{"lags"')
+    live.close()
 
 
 def test_a_gateway_whose_announcement_fails_is_announced_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,15 +3,19 @@
     NOTIFY ──► pending in the transaction ──COMMIT──► Channels ──► each listening session ──► client, when it is idle outside a block
                                                          └──► other gateways (`session.peers`), when their mirrors have the rows
 
-Notifications of one session arrive in their order. They are not durable.
+Notifications of one session arrive in their order. They are not durable. A step of the event loop delivers STEP_MAX of them, so that
+large transactions and many sessions do not delay others.
 
 Source: PostgreSQL 15, "LISTEN", "NOTIFY"; src/backend/commands/async.c.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from tailgate.gateway.resources.budgets import Budget, Charge
 from tailgate.lake.errors import InvalidParameterValue, OutOfMemory, ProgramLimitExceeded
@@ -20,6 +24,8 @@ CHANNEL_BYTES_MAX, PAYLOAD_BYTES_MAX = 63, 7999
 CHANNELS_MAX = 10_000  # of a session, with those of its transaction
 FIXED_BYTES = 200  # memory of a notification without its texts
 PENDING_BYTES_MAX = 8 << 20  # notifications of a transaction
+QUEUE_BYTES_MAX = 64 << 20  # notifications of committed transactions that are not delivered, except those of the last transaction
+STEP_MAX = 500  # notifications that one step of the event loop delivers to sessions, or that a session then sends to its client
 WAITING_BYTES_MAX = 8 << 20  # notifications that wait for a session in a block, or for a client that does not read
 
 
@@ -37,15 +43,26 @@ class Notification:
 
 
 class Channels:
-    """The sessions of a gateway that listen, by channel. `forward` sends notifications, and the inbox entry of their rows, to others."""
+    """The sessions of a gateway that listen, by channel, and the notifications that are delivered to them, in order.
+
+    `forward` sends notifications, and the inbox entry of their rows, to other gateways.
+    """
 
     def __init__(self, forward: Callable[[Sequence[Notification], int], None]) -> None:
         self._forward = forward
-        self._listeners: dict[str, dict[Notifications, None]] = {}
+        self._listeners: dict[str, dict[Notifications, int]] = {}  # with the number of the first notification for each
+        self._queue: deque[Notification] = deque()
+        self._queue_bytes = 0
+        self._first = 0  # number of the first notification of the queue
+
+    @property
+    def usage(self) -> float:
+        """Returns the part of the queue that is in use, which is more than 1 after its limit was exceeded."""
+        return self._queue_bytes / QUEUE_BYTES_MAX
 
     def add(self, channel: str, listener: Notifications) -> None:
-        """Adds a session to a channel."""
-        self._listeners.setdefault(channel, {})[listener] = None
+        """Adds a session to a channel. It gets notifications that are sent from now on."""
+        self._listeners.setdefault(channel, {}).setdefault(listener, self._first + len(self._queue))
 
     def remove(self, channel: str, listener: Notifications) -> None:
         """Removes a session from a channel."""
@@ -59,15 +76,38 @@ class Channels:
         return channel in self._listeners
 
     def send(self, notifications: Sequence[Notification], inbox: int) -> None:
-        """Delivers the notifications of a transaction here and elsewhere. `inbox`: the entry with the rows that it has written, or 0."""
+        """Sends the notifications of a transaction here and elsewhere. `inbox`: the entry with the rows that it has written, or 0."""
         self._forward(notifications, inbox)
         self.deliver(notifications)
 
     def deliver(self, notifications: Iterable[Notification]) -> None:
-        """Delivers notifications to the sessions of this gateway."""
+        """Delivers notifications to the sessions of this gateway: STEP_MAX at once, the others in the next steps of the event loop."""
+        was_empty = not self._queue
         for notification in notifications:
+            self._queue.append(notification)
+            self._queue_bytes += notification.size
+        if was_empty:
+            self._step(self._deliveries())
+
+    def _step(self, deliveries: Iterator[None]) -> None:
+        for _ in islice(deliveries, STEP_MAX):
+            pass
+        if self._queue:
+            asyncio.get_running_loop().call_soon(self._step, deliveries)
+
+    def _deliveries(self) -> Iterator[None]:
+        """Delivers the queue. Yields after each session and each notification."""
+        while self._queue:
+            notification = self._queue[0]
             for listener in tuple(self._listeners.get(notification.channel, ())):
-                listener.receive(notification)
+                since = self._listeners.get(notification.channel, {}).get(listener)  # it may have left in an earlier step
+                if since is not None and since <= self._first:
+                    listener.receive(notification)
+                yield
+            self._queue.popleft()
+            self._queue_bytes -= notification.size
+            self._first += 1
+            yield
 
 
 class Notifications:
@@ -82,7 +122,7 @@ class Notifications:
         self.channels: set[str] = set()
         self._actions: list[tuple[str | None, bool]] = []  # (channel or all, whether it listens) of the transaction
         self._pending: dict[Notification, None] = {}  # in order; equal ones of a transaction are one
-        self._waiting: list[Notification] = []
+        self._waiting: deque[Notification] = deque()
         self._pending_bytes = self._waiting_bytes = 0
 
     # --- statements
@@ -108,6 +148,8 @@ class Notifications:
             raise InvalidParameterValue("channel name too long")
         if len(payload.encode()) > PAYLOAD_BYTES_MAX:
             raise InvalidParameterValue("payload string too long")
+        if self._all.usage >= 1:
+            raise ProgramLimitExceeded("too many notifications in the NOTIFY queue")
         notification = Notification(channel, payload, process)
         if notification in self._pending:
             return
@@ -154,7 +196,7 @@ class Notifications:
         self.rollback()
         self.unlisten(None)
         self.commit(0)
-        self.waiting()
+        self.take(len(self._waiting))
 
     def _keep(self, notifications: Iterable[Notification]) -> None:
         self._pending = dict.fromkeys(notifications)
@@ -179,12 +221,18 @@ class Notifications:
         else:
             self._arrived()
 
-    def waiting(self) -> list[Notification]:
-        """Returns the notifications that wait for the client, and forgets them."""
-        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
-        if waiting:
+    @property
+    def waits(self) -> bool:
+        """Returns whether notifications wait for the client."""
+        return bool(self._waiting)
+
+    def take(self, most: int) -> list[Notification]:
+        """Removes and returns the first notifications that wait for the client, at most `most`."""
+        first = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+        if first:
+            self._waiting_bytes -= sum(notification.size for notification in first)
             self._charged(0)
-        return waiting
+        return first
 
     def _charged(self, more: int) -> None:
         """Charges the session for its notifications and `more` bytes. Raises 53200."""

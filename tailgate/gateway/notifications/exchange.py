@@ -7,9 +7,10 @@ A gateway that does not answer in time misses them, and so do all gateways while
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tailgate.gateway.notifications.channels import Channels, Notification
@@ -38,11 +39,16 @@ class _Queue(deque[tuple[Notification, int]]):
             self.size += notification.size
         return was_empty and bool(self)
 
-    def take(self) -> tuple[Notification, int]:
+    def take(self) -> Notification:
         """Removes and returns the first."""
-        first = self.popleft()
-        self.size -= first[0].size
-        return first
+        notification, _ = self.popleft()
+        self.size -= notification.size
+        return notification
+
+    def through(self, inbox: int) -> Iterator[Notification]:
+        """Removes and yields the first ones, as far as their rows are in the inbox entry or in earlier ones."""
+        while self and self[0][1] <= inbox:
+            yield self.take()
 
 
 class Exchange:
@@ -60,8 +66,8 @@ class Exchange:
 
     @property
     def usage(self) -> float:
-        """Returns the part of the outgoing queue that is in use."""
-        return self._outgoing.size / QUEUE_BYTES_MAX
+        """Returns the part that is in use of the fuller queue: of the sessions here, or of other gateways."""
+        return max(self.channels.usage, self._outgoing.size / QUEUE_BYTES_MAX)
 
     def _forward(self, notifications: Sequence[Notification], inbox: int) -> None:
         if self._outgoing.put(notifications, inbox):
@@ -92,5 +98,8 @@ class Exchange:
 
     async def _deliver(self) -> None:
         while self._incoming:
-            await self._wait(self._incoming[0][1])
-            self.channels.deliver((self._incoming.take()[0],))
+            inbox = self._incoming[0][1]
+            await self._wait(inbox)
+            while self.channels.usage >= 1:
+                await asyncio.sleep(0)  # each step of the event loop delivers some
+            self.channels.deliver(self._incoming.through(inbox))

@@ -10,8 +10,9 @@
     CancelRequest for a session of another gateway ──► {"do": "cancel"}
     NOTIFY                                ──► {"do": "notify"}           ──► delivers notifications to its sessions
 
-Request and response are one line of JSON each, with the token from the peer's file (`lake.peers`): on loopback, or with TLS at the address
-of --control-listen, by which gateways on other machines reach this one. A gateway that does not answer in time is skipped.
+Request and response are one line of JSON each. A request begins with the token from the peer's file (`lake.peers`), which is checked
+before the rest is read. They use loopback, or TLS at the address of --control-listen, by which gateways on other machines reach this one.
+A gateway that does not answer in time is skipped.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from tailgate.lake.host.internal_errors import InternalErrors
 
 ANSWER_S = 1.0
 LINE_BYTES_MAX = 32 * 1024 * 1024  # of a response: 10,000 sessions with about 3 kB each
-REQUEST_BYTES_MAX = 128 << 10  # of a request with 16 kB of notifications, escaped; it is read before its token is checked
+REQUEST_BYTES_MAX = 128 << 10  # of a request with 16 kB of notifications, escaped
 CONNECTIONS_MAX = 1000  # at once; further ones are closed
 CANCELS_MAX = 100  # concurrent cancel requests to peers: a client that guesses keys cannot cause unlimited work
 MOMENTS = ("backend_start", "xact_start", "query_start", "state_change")
@@ -195,7 +196,7 @@ class Peers:
             context = process_tls.trusting(peer.certificate)
             reader, writer = await asyncio.open_connection(*process_tls.split(peer.address), limit=LINE_BYTES_MAX, ssl=context)
             try:
-                writer.write(json.dumps({"token": peer.token, **request}).encode() + b"\n")
+                writer.write(peers.request_line(peer.token, request))
                 answer: dict[str, Any] = json.loads(await reader.readline())
                 return answer
             finally:
@@ -212,18 +213,27 @@ class Peers:
         try:
             if self.connections > CONNECTIONS_MAX:
                 return
-            line = await asyncio.wait_for(reader.readline(), ANSWER_S)
-            request = json.loads(line)
-            if hmac.compare_digest(str(request.get("token", "")).encode(), self._token.encode()):
-                evaluated = self.queries.get(request["do"])
-                answer = self._answer(request) if evaluated is None else await evaluated(request)
-                writer.write(json.dumps(answer).encode() + b"\n")
-                await writer.drain()
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, asyncio.TimeoutError):
+            request = await asyncio.wait_for(self._request(reader), ANSWER_S)
+            if request is None:
+                return
+            evaluated = self.queries.get(request["do"])
+            answer = self._answer(request) if evaluated is None else await evaluated(request)
+            writer.write(json.dumps(answer).encode() + b"\n")
+            await writer.drain()
+        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, asyncio.TimeoutError):
             pass
         finally:
             self.connections -= 1
             writer.close()
+
+    async def _request(self, reader: asyncio.StreamReader) -> dict[str, Any] | None:
+        """Reads a request. Returns None if it does not begin with the token of this gateway, without waiting for the rest."""
+        expected = peers.token_part(self._token)
+        beginning = await reader.readexactly(len(expected))
+        if not hmac.compare_digest(beginning, expected):
+            return None
+        request: dict[str, Any] = json.loads(beginning + await reader.readline())
+        return request
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         match request["do"]:

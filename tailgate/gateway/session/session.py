@@ -20,7 +20,7 @@ from functools import partial
 
 from tailgate.gateway.control import Control
 from tailgate.gateway.ksqldb.session_variables import Variables
-from tailgate.gateway.notifications.channels import Notifications
+from tailgate.gateway.notifications.channels import STEP_MAX, Notifications
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.protocol.states import Event, Machine, Phase
 from tailgate.gateway.resources.advisory_locks import AdvisoryLocks
@@ -232,8 +232,10 @@ class Session:
             self.out.flush()
 
     def _write_notifications(self) -> None:
-        for notification in self.notifications.waiting():
+        for notification in self.notifications.take(STEP_MAX):
             self.out.write(backend.notification_response(notification.process, notification.channel, notification.payload))
+        if self.notifications.waits:
+            self._loop.call_soon(self.deliver)
 
     def _overflow(self) -> None:
         if self.machine.phase is not Phase.CLOSED:  # else the session has been told

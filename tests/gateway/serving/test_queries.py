@@ -1,16 +1,20 @@
 """Tests queries over the mirrors: one binding, one time, PostgreSQL's errors, cancellation."""
 
 import asyncio
+import threading
 
+import duckdb
 import pytest
 
 from tailgate.gateway.mirrors import snapshots
+from tailgate.gateway.serving.jobs import Job, Jobs
 from tailgate.gateway.serving.service import Serving
 from tailgate.lake import errors
 from tailgate.lake.catalog import Source
 from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.sql.authorization import shared
 from tailgate.sql.statements import Select, parse
+from testing.engine_process import until
 from tests.gateway.serving.model_lake import ModelLake, bag, serving, unready
 
 NARROW = {"id": INT8, "name": TEXT}
@@ -201,6 +205,29 @@ def test_cancel_and_timeout(model: ModelLake, run) -> None:
                 assert loop.time() - began < 30  # SLOW would take hours
 
     run(work)
+
+
+def test_an_interrupt_before_the_statement_is_repeated() -> None:
+    """DuckDB ignores an interrupt before a statement has started."""
+
+    def work(cursor: duckdb.DuckDBPyConnection, job: Job, has_started: threading.Event) -> None:
+        job.running(cursor)
+        has_started.set()
+        until(lambda: job.cancelled)
+        cursor.execute("SELECT sum(range) FROM range(1000000000000)")
+
+    async def canceled() -> None:
+        jobs, has_started = Jobs("canceled"), threading.Event()
+        with duckdb.connect() as cursor:
+            task = asyncio.ensure_future(jobs.run(lambda job: work(cursor, job, has_started)))
+            await asyncio.to_thread(has_started.wait)
+            task.cancel()
+            await asyncio.wait((task,))
+            while jobs.running:
+                await asyncio.sleep(0.01)
+        jobs.close()
+
+    asyncio.run(asyncio.wait_for(canceled(), 30))
 
 
 def test_a_transaction_continues_after_an_error(model: ModelLake, run) -> None:
