@@ -20,7 +20,8 @@ RUN apt-get update && apt-get install --yes --no-install-recommends openjdk-17-j
  && install --directory --owner=tailgate --mode=0700 /lake /registry
 COPY --from=built /src/dist /dist
 RUN python -m venv /opt/tailgate && /opt/tailgate/bin/pip install --no-cache-dir /dist/*.whl \
- && /opt/tailgate/bin/python -m tailgate.engine.runtime.classes
+ && /opt/tailgate/bin/python -m tailgate.engine.runtime.classes \
+ && /opt/tailgate/bin/python -m tailgate.embedded.kafka_classes
 ENV PATH=/opt/tailgate/bin:$PATH PYTHONUNBUFFERED=1
 USER tailgate
 WORKDIR /home/tailgate

@@ -77,7 +77,8 @@ def test_the_demo_runs_from_it(wheel: Path, tmp_path: Path) -> None:
     demo = subprocess.run(words, cwd=folder, env=clean, capture_output=True, text=True, timeout=DEMO_S)
     assert demo.returncode == 0, demo.stdout + demo.stderr
 
-    archive = subprocess.run([python, "-m", "tailgate.engine.runtime.classes"], cwd=folder, env=clean, capture_output=True, text=True)
-    assert archive.returncode == 0, archive.stderr
-    (classes,) = environment.rglob("tailgate/jars/classes.jsa")
-    assert classes.stat().st_size > 10 << 20
+    for module, name in (("tailgate.engine.runtime.classes", "classes.jsa"), ("tailgate.embedded.kafka_classes", "kafka.jsa")):
+        made = subprocess.run([python, "-m", module], cwd=folder, env=clean, capture_output=True, text=True)
+        assert made.returncode == 0, made.stderr
+        (archive,) = environment.rglob(f"tailgate/jars/{name}")
+        assert archive.stat().st_size > 10 << 20

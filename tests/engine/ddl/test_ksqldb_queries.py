@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
@@ -15,7 +16,8 @@ from tailgate.engine.plan.views.nodes import with_new_nodes
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.backfill.preparation import replacements_of
-from tailgate.engine.runtime.control.fill_waits import cancel
+from tailgate.engine.runtime.control.control import NOBODY
+from tailgate.engine.runtime.control.fill_waits import await_replacements, cancel
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, ksqldb_of
 from tailgate.lake.catalog.formats import Failure
 from tailgate.lake.catalog.roles import OPERATOR_ID, Role
@@ -182,3 +184,19 @@ def test_a_parameter_of_a_lambda_may_have_the_name_of_a_key(select: str) -> None
     query = f"CREATE TABLE t WITH (key_format = 'json') AS SELECT {select.replace('FROM', ', COUNT(*) AS c FROM')} EMIT CHANGES"
     (same, _, _), (other, _, _) = (derived(query.format(name), catalog) for name in ("wheel_id", "y"))
     assert same.query == other.query
+
+
+def test_a_statement_does_not_wait_for_a_fill_that_has_failed() -> None:
+    averages, _, above, catalog = queries()
+    replacements = replacements_of([averages, above], catalog)
+    engine = SimpleNamespace(catalog=catalog.apply(Change(put=tuple(replacements))), stopping=False)
+    installation = cast(Installation, SimpleNamespace(engine=engine, failures={}, settled=threading.Condition()))
+    waiting = threading.Thread(target=await_replacements, args=(installation, (averages, above), NOBODY), daemon=True)
+    waiting.start()
+    for number, replacement in enumerate(replacements):
+        assert waiting.is_alive(), number
+        with installation.settled:
+            installation.failures[replacement.id] = ObjectNotInPrerequisiteState("the topic is gone")
+            installation.settled.notify_all()
+    waiting.join(30)
+    assert not waiting.is_alive()

@@ -55,11 +55,15 @@ def await_fills(installation: Installation, items: tuple[Item, ...], client: Cli
 
 
 def await_replacements(installation: Installation, views: Iterable[MaterializedView], client: Client) -> None:
-    """Waits until views are filled again, for `REPLACED_S` at most, so that the next statement can read them with their new columns."""
+    """Waits until views are filled again, so that the next statement can read them with their new columns.
+
+    Waits for `REPLACED_S` at most, and not for a fill that has failed, which the next engine repeats.
+    """
     ids, end = {view.id for view in views}, time.monotonic() + REPLACED_S
     while not installation.engine.stopping and not client.gone() and time.monotonic() < end:
         with installation.settled:
-            if ids.isdisjoint(installation.engine.catalog.replacements()):
+            replacements = installation.engine.catalog.replacements()
+            if all(replacements[id].id in installation.failures for id in ids & replacements.keys()):
                 return
             installation.settled.wait(WAIT_S)
 
