@@ -43,6 +43,7 @@ OURS = {
     "": r"per_customer_(errors|key)|^\(\d+ rows?\)$|^tailgate \|",
     r"\\d\+? per_customer": r"^Indexes:$",
     r"\\dt \*\.\*": r"^pg_toast ",
+    r"\\dnS?\+": r"^\| \| =U/tailgate \|",
     r"\\l\+?": r"^(postgres|template[01]) |^\|",
 }
 # Commands whose rows differ, with the reason. They must run, with the same title and headings.
