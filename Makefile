@@ -75,12 +75,14 @@ python: setup
 	  { echo "test: what failed once more, by itself: a test that passes now has a race, which is a defect of its own"; \
 	    $(BIN)/python -m pytest -m $(FAST) --last-failed --last-failed-no-failures none $(ARGS); }
 
-test-long: setup ## 10,000 random views, 100,000 random statements (hours), then what `make test` leaves out: ARGS="-k kill"
+test-long: setup ## 10,000 random views, 100,000 random statements (hours), random tests with 20 seeds, then what `make test` leaves out: ARGS="-k kill"
 	@echo "test: the law"
-	@TAILGATE_CASES=$${TAILGATE_CASES:-10000} TAILGATE_LAW_SEED=$${TAILGATE_LAW_SEED:-$$(date +%s)} $(BIN)/python -m pytest tests/engine/plan/test_law.py
+	@TAILGATE_CASES=$${TAILGATE_CASES:-10000} $(BIN)/python -m pytest tests/engine/plan/test_law.py
 	@echo "test: random statements"
 	@TAILGATE_STATEMENTS=$${TAILGATE_STATEMENTS:-100000} TAILGATE_MAINTAINED=$${TAILGATE_MAINTAINED:-500} \
 	  TAILGATE_VIEWS=$${TAILGATE_VIEWS:-2400} $(BIN)/python -m pytest tests/generator tests/engine/plan/test_generated.py
+	@echo "test: random choices with other seeds"
+	@TAILGATE_SEEDS=$${TAILGATE_SEEDS:-20} $(BIN)/python -m pytest -m "random and not spark and not kafka and not long and not clients"
 	@echo "test: what is long"
 	@$(BIN)/python -m pytest -m "long and not clients" $(ARGS)
 

@@ -2,7 +2,8 @@
 
 They are `postgres` (a DSN), `kafka` (an `embedded.kafka.Kafka`), `registry` (an
 `embedded.registry.Registry`), `s3` (a `testing.s3.S3`) with `bucket` (a store), and `seed`, which is
-printed. TAILGATE_SEED=n repeats the random choices of a run.
+printed. TAILGATE_SEED=s repeats the random choices of a run. TAILGATE_SEEDS=n runs each test that
+uses `seed` or hypothesis (marked `random`) n times, with the seeds s, s + 1, ….
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import os
 import platform
 import random
 import subprocess
-from collections.abc import Generator, Iterator
+import sys
+from collections.abc import Generator, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +36,7 @@ os.environ.setdefault("TAILGATE_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+Unl
 
 # In the environment, so that all worker processes of a session have the same seed.
 SEED = int(os.environ.setdefault("TAILGATE_SEED", str(random.SystemRandom().randrange(2**32))))
+SEEDS = int(os.environ.get("TAILGATE_SEEDS", "1"))
 # Test classes for Spark's JVM (tailgate/engine/java/src/test), for all sessions of this process: a JVM
 # cannot change its class path later.
 os.environ.setdefault(
@@ -83,14 +86,27 @@ def pytest_report_header() -> list[str]:
     ]
 
 
-@pytest.fixture
-def seed() -> int:
-    return SEED
+def is_random(function: Any, fixtures: Sequence[str]) -> bool:
+    return "seed" in fixtures or hasattr(function, "hypothesis")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if SEEDS > 1 and is_random(metafunc.function, metafunc.fixturenames):
+        metafunc.fixturenames += [] if "seed" in metafunc.fixturenames else ["seed"]
+        metafunc.parametrize("seed", range(SEED, SEED + SEEDS), indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def seed(request: pytest.FixtureRequest) -> int:
+    return getattr(request, "param", SEED)
 
 
 @pytest.fixture(autouse=True)
-def _seeded() -> None:
-    random.seed(SEED)
+def _seeded(request: pytest.FixtureRequest) -> None:
+    seed = request.getfixturevalue("seed")
+    random.seed(seed)
+    if "hypothesis" in sys.modules:
+        sys.modules["hypothesis.core"].global_force_seed = seed
 
 
 @pytest.fixture(scope="session")
@@ -157,10 +173,12 @@ def bucket(s3: S3, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks each test that uses the broker."""
+    """Marks each test that uses the broker, and each that makes random choices."""
     for item in items:
         if "kafka" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.kafka)
+        if isinstance(item, pytest.Function) and is_random(item.function, item.fixturenames):
+            item.add_marker(pytest.mark.random)
 
 
 @pytest.fixture

@@ -150,8 +150,8 @@ def test_bytes_are_postgresql_s(postgres: str, style: Style, binary: int) -> Non
 
 @pytest.mark.parametrize("binary", [0, 1])
 @pytest.mark.parametrize("style", STYLES, ids=lambda s: s.time_zone)
-def test_a_column_at_a_time_is_a_value_at_a_time(style: Style, binary: int) -> None:
-    chance = random.Random(1)
+def test_a_column_at_a_time_is_a_value_at_a_time(style: Style, binary: int, seed: int) -> None:
+    chance = random.Random(seed)
     fields, arrays = [], []
     for number, (type, values) in enumerate(VALUES):
         fields.append(Field(f"c{number}", type))
@@ -165,9 +165,9 @@ def test_a_column_at_a_time_is_a_value_at_a_time(style: Style, binary: int) -> N
 
 
 @pytest.mark.parametrize("binary", [0, 1])
-def test_common_ranges_take_the_fast_way_too(binary: int) -> None:
+def test_common_ranges_take_the_fast_way_too(binary: int, seed: int) -> None:
     """The values above use the plain functions; these are in the ranges that Arrow's functions encode."""
-    chance = random.Random(2)
+    chance = random.Random(seed)
     size = 2_000
     columns: list[tuple[Type, list[Any]]] = [
         (t.DATE, [chance.randrange(-700_000, 2_900_000) for _ in range(size)]),

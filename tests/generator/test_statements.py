@@ -1,8 +1,6 @@
 """Sends random statements to a gateway and to PostgreSQL 15, and compares the answers.
 
-    TAILGATE_STATEMENTS=n        number of statements
-    TAILGATE_STATEMENTS_SEED=s   seed
-    pytest tests/generator
+    TAILGATE_STATEMENTS=n pytest tests/generator    sends n statements
 
 Internal errors, hangs and crashes are failures, too. A failure prints its seed, its number and the
 shrunk statement. docs/sql/differences.md lists the differences that are allowed.
@@ -17,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SEED
 from tests.generator import world
 from tests.generator.comparing import Comparison, now
 from tests.generator.maintained import BATCH, Materialized
@@ -29,7 +26,6 @@ pytestmark = pytest.mark.spark
 
 COUNT = int(os.environ.get("TAILGATE_STATEMENTS", "300"))
 VIEWS = int(os.environ.get("TAILGATE_MAINTAINED", "10"))
-RANDOM = os.environ.get("TAILGATE_STATEMENTS_SEED", str(SEED))
 PROGRESS_S = 30.0
 LONG = 1000  # with at least this many statements, progress is printed
 FAILURES_MAX = 10  # failures after which the test stops
@@ -39,8 +35,8 @@ FOUND = Path(__file__).parent / "found.txt"
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
-    servers = Both(tmp_path_factory.mktemp("statements"), RANDOM)
+def both(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Iterator[Both]:
+    servers = Both(tmp_path_factory.mktemp("statements"), str(seed))
     try:
         servers.start()
         yield servers
@@ -63,7 +59,7 @@ def test_known_failures(both: Both) -> None:
 
 
 def test_random_statements(both: Both, capsys: pytest.CaptureFixture[str]) -> None:
-    comparison = Comparison(Statements(RANDOM, world.RELATIONS, world.TABLES), both.theirs, both.ours, both.gateway.revive)
+    comparison = Comparison(Statements(both.seed, world.RELATIONS, world.TABLES), both.theirs, both.ours, both.gateway.revive)
     failures: list[str] = []
     began = reported = now()
     for number in range(COUNT):
@@ -77,16 +73,16 @@ def test_random_statements(both: Both, capsys: pytest.CaptureFixture[str]) -> No
         if COUNT >= LONG and now() - reported > PROGRESS_S:
             reported = now()
             with capsys.disabled():
-                print(f"\n{number + 1} of {COUNT} statements in {reported - began:.0f} s, seed {RANDOM}", end="", flush=True)
+                print(f"\n{number + 1} of {COUNT} statements in {reported - began:.0f} s, seed {both.seed}", end="", flush=True)
     with capsys.disabled():
-        print(f"\n{comparison.report(now() - began)}\n  seed {RANDOM}, {both.gateway.lives} lives of the gateway")
+        print(f"\n{comparison.report(now() - began)}\n  seed {both.seed}, {both.gateway.lives} lives of the gateway")
     assert not failures, "\n\n".join(failures)
     assert comparison.verdicts["refused"] < max(REFUSED_MAX * COUNT, 10), comparison.refusals
     assert comparison.verdicts["evaluated"] < max(EVALUATED_MAX * COUNT, 10)
 
 
 def test_random_materialized_views(both: Both, capsys: pytest.CaptureFixture[str]) -> None:
-    views = Materialized(RANDOM, both.theirs, both.ours)
+    views = Materialized(both.seed, both.theirs, both.ours)
     wrong: list[str] = []
     began = reported = now()
     for number in range(VIEWS // BATCH):

@@ -85,10 +85,10 @@ def test_a_store_that_does_not_answer(s3: S3, bucket: BucketStore, monkeypatch: 
     assert bucket.get("log/1").to_pybytes() == b"one"
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in range(1, 20))])
-def test_a_history_with_failed_requests(seed: int, s3: S3, bucket: BucketStore) -> None:
+@pytest.mark.parametrize("number", [0, *(pytest.param(n, marks=pytest.mark.long) for n in range(1, 20))])
+def test_a_history_with_failed_requests(seed: int, number: int, s3: S3, bucket: BucketStore) -> None:
     """Threads write the same names, and one in 10 requests fails. Each acknowledged write is there, once, and nothing else is."""
-    s3.set(failures=10, seed=seed)
+    s3.set(failures=10, seed=seed * 1000 + number)
     created: Counter[str] = Counter()
     acknowledged: list[str] = []
     documents.write(bucket, "list", {"ids": []})
@@ -101,7 +101,7 @@ def test_a_history_with_failed_requests(seed: int, s3: S3, bucket: BucketStore) 
         return change
 
     def work(thread: int) -> None:
-        chance, private = random.Random(f"{seed} {thread}"), dict[str, bytes]()
+        chance, private = random.Random(f"{seed} {number} {thread}"), dict[str, bytes]()
         for step in range(STEPS):
             id = f"{thread}.{step}"
             name = f"own/{thread}.{chance.randrange(5)}"

@@ -215,12 +215,12 @@ def test_each_step_with_failed_requests(s3: S3, bucket: BucketStore, tmp_path: P
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(10))
-def test_a_random_history(seed: int, s3: S3, bucket: BucketStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", range(10))
+def test_a_random_history(seed: int, number: int, s3: S3, bucket: BucketStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One in 50 requests fails. Each acknowledged write is there, once, also for an engine that continues after a crash."""
     short_history(monkeypatch)
-    life = Life(bucket.location(""), seed, tmp_path)
-    s3.set(failures=50, seed=seed)
+    life = Life(bucket.location(""), seed * 1000 + number, tmp_path)
+    s3.set(failures=50, seed=seed * 1000 + number)
     for _ in range(LENGTH):
         life.step(life.chance.choice(STEPS))
     assert s3.requests()["FAILED"] > 0

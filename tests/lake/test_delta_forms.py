@@ -40,8 +40,8 @@ def _texts(random_: random.Random, count: int) -> list[str | None]:
     return out
 
 
-def test_texts_are_exact_and_return_the_same_form() -> None:
-    random_ = random.Random(20)
+def test_texts_are_exact_and_return_the_same_form(seed: int) -> None:
+    random_ = random.Random(seed)
     texts = [*EDGES, None, *_texts(random_, 2_000)]
     column = pa.array([None if t is None else sortable.stored(Decimal(t)) for t in texts], GENERAL_ARROW)
     rows = pa.table({"k": pa.array(range(len(texts))), "a": pa.chunked_array([column.slice(0, 7), column.slice(7)])})

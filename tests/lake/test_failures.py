@@ -121,10 +121,10 @@ def every(prepared_lake: tuple[Life, Path], folder: Path) -> Iterator[tuple[str,
         yield from itertools.product([step], operations, (False, True), (errno.ENOSPC, errno.EIO))
 
 
-def test_any_file_operation_may_fail(prepared_lake: tuple[Life, Path], tmp_path: Path) -> None:
+def test_any_file_operation_may_fail(prepared_lake: tuple[Life, Path], tmp_path: Path, seed: int) -> None:
     """A random sample of all cases."""
     cases = list(every(prepared_lake, tmp_path))
-    chance = random.Random(5)
+    chance = random.Random(seed)
     for n, case in enumerate(chance.sample(cases, CASES)):
         (tmp_path / str(n)).mkdir()
         fail(prepared_lake, *case, tmp_path / str(n))

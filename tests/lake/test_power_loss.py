@@ -47,9 +47,9 @@ def lose_power(seed: int, tmp_path: Path, patch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("seed", range(CASES))
-def test_power_loss(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lose_power(seed, tmp_path, monkeypatch)
+@pytest.mark.parametrize("number", range(CASES))
+def test_power_loss(seed: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lose_power(seed * 1000 + number, tmp_path, monkeypatch)
 
 
 @pytest.mark.long

@@ -44,10 +44,10 @@ def test_a_complete_lake(written: Lake, capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out.splitlines()[-1] == "problems: 0"
 
 
-def test_random_histories(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_histories(lake: Lake, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     short_history(monkeypatch)
-    chance = random.Random(7)
-    life = Life(lake.path, seed=7)
+    chance = random.Random(seed)
+    life = Life(lake.path, seed)
     for _ in range(60):
         life.step(chance.choice(STEPS))
     assert problems(lake) == []

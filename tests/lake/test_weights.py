@@ -24,9 +24,9 @@ def changes(rows: Rows, factor: int) -> pa.Table:
     return pa.concat_tables([weighted(table.slice(n, 1), factor * count) for n, count in enumerate(rows.values())] or [weighted(table, 0)])
 
 
-@pytest.mark.parametrize("seed", range(200))
-def test_rows_keep_one_column(seed: int) -> None:
-    chance = random.Random(seed)
+@pytest.mark.parametrize("number", range(200))
+def test_rows_keep_one_column(seed: int, number: int) -> None:
+    chance = random.Random(f"{seed} {number}")
     old, new = random_rows(chance), random_rows(chance)
     result = Rows(old)
     for row in net_without(pa.concat_tables([changes(old, -1), changes(new, 1)]), "place").to_pylist():

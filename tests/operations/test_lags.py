@@ -200,9 +200,9 @@ def test_a_sketch_is_bounded() -> None:
     assert Sketch().quantile(0.5) is None
 
 
-def test_the_total_of_a_window_adds_up_its_steps() -> None:
+def test_the_total_of_a_window_adds_up_its_steps(seed: int) -> None:
     """At each moment, also if a total was read before the newest step has got its last value."""
-    window, random_ = Window(10, 6), random.Random(4)
+    window, random_ = Window(10, 6), random.Random(seed)
     values: list[tuple[int, float]] = []
     for second in range(300):
         if random_.random() < 0.7 and not 100 < second < 190:

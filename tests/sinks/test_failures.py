@@ -87,8 +87,8 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_many_file_operations_fail(tmp_path: Path, kafka: Kafka, registry: Registry, after: bool) -> None:
-    chance = random.Random(1)
+def test_many_file_operations_fail(tmp_path: Path, kafka: Kafka, registry: Registry, seed: int, after: bool) -> None:
+    chance = random.Random(seed)
     failed = life(tmp_path, kafka, registry, lambda n: n == 0 or chance.random() < 0.2, after=after)
     assert len(failed) >= 2
 

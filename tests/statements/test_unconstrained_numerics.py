@@ -58,8 +58,8 @@ def _fill(connection: psycopg.Connection, numbers: Sequence[str | None]) -> None
             copy.write_row((id, number, id % 7))
 
 
-def test_views_of_them_are_postgres(world: World, sql: psycopg.Connection, postgres: str) -> None:
-    numbers = [*EDGES, *SPECIAL, None, *_numbers(random.Random(20), 300)]
+def test_views_of_them_are_postgres(world: World, sql: psycopg.Connection, postgres: str, seed: int) -> None:
+    numbers = [*EDGES, *SPECIAL, None, *_numbers(random.Random(seed), 300)]
     views = {
         "v": "SELECT id, a, a + 1 AS b, a * c AS p, a / 7 AS q, c FROM n",
         "s": "SELECT id % 3 AS k, sum(a) AS s, avg(a) AS v, count(DISTINCT a) AS n, max(c + a) AS m FROM n WHERE a < 1e60 GROUP BY 1",

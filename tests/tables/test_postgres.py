@@ -205,6 +205,7 @@ def answer(connection: psycopg.Connection[Any], sql: str, *, prepare: bool) -> d
     return out
 
 
+@pytest.mark.usefixtures("seed")
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize(
     "extended",

@@ -25,6 +25,7 @@ from tests.tables.world import World
 from tests.values.golden import TYPES, declared, load
 from tests.values.outcomes import shown, unsupported
 
+pytestmark = pytest.mark.usefixtures("seed")
 Outcome = tuple[bytes | str, ...]
 COPY_FORMATS = ("text", "csv", "binary")
 
@@ -177,10 +178,9 @@ def binary_forms(name: str, theirs: psycopg.Connection[Any]) -> dict[bytes, str 
         if g.output is not None:
             result = theirs.pgconn.exec_params(f"SELECT $1::{declared(type)}".encode(), [g.text.encode()], [type.oid], [0], 1)
             sent[result.get_value(0, 0) or b""] = g.output
-    choose = random.Random(name)
     broken = {bytes([byte]) * size for size in range(26) for byte in (0, 1, 0x7F, 0x80, 0xFF)}
     for data in sorted(sent):
-        cut = choose.randrange(len(data) + 1)
+        cut = random.randrange(len(data) + 1)
         broken |= {data[:cut], data + b"\0"}
     return {data: sent.get(data) for data in sorted(sent.keys() | broken)}
 

@@ -25,7 +25,6 @@ from tests.engine.runtime.inside import Inside
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 WORKERS = 2
 HANG_S = 100.0  # less than the default of spark.network.timeout
-SEED = int(os.environ.get("TAILGATE_LAW_SEED", "1"))
 FEW, MANY = 20, int(os.environ.get("TAILGATE_CLUSTER_CASES", "60"))  # views
 
 
@@ -152,11 +151,11 @@ def test_an_error_of_a_source_stops_only_that_source(engine: Inside, topic: Topi
     ("cases", "kills"),
     [pytest.param(FEW, 0.0, id="all executors live"), pytest.param(MANY, 0.1, id="executors are killed", marks=pytest.mark.long)],
 )
-def test_every_view_is_its_query(session: Any, spark_cluster: SparkCluster, tmp_path: Path, cases: int, kills: float) -> None:
-    """The law with two and three partitions, and with one. TAILGATE_CLUSTER_CASES is the number of views, TAILGATE_LAW_SEED their seed."""
+def test_every_view_is_its_query(session: Any, spark_cluster: SparkCluster, tmp_path: Path, seed: int, cases: int, kills: float) -> None:
+    """The law with two and three partitions, and with one. TAILGATE_CLUSTER_CASES is the number of views."""
     law, number = DistributedLaw(session, tmp_path / "state", spark_cluster, kills), 1
     while law.cases < cases:
-        law.world(SEED, number)
+        law.world(seed, number)
         number += 1
     assert law.exact > 4 * law.cases, "most comparisons are to be of views without errors"
     assert bool(kills) == bool(Distributed.killed)

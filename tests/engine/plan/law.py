@@ -202,7 +202,7 @@ class Law:
     def description(self, case: Case, broken: Broken, number: int) -> str:
         """Returns a failure as text, after minimizing it."""
         small, why = self.shrunk(case, broken)
-        out = [f"TAILGATE_LAW_SEED={case.seed} TAILGATE_LAW_WORLD={number}: view {broken.view} is not its query", why, ""]
+        out = [f"TAILGATE_SEED={case.seed} TAILGATE_LAW_WORLD={number}: view {broken.view} is not its query", why, ""]
         for table in small.tables:
             if any(re.search(rf"\b{table.name}\b", v[1]) for v in small.views):
                 out.append(f"CREATE TABLE {table.name} ({', '.join(f'{c.name} {c.type}' for c in table.columns)});")

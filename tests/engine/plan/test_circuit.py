@@ -284,13 +284,13 @@ def test_a_record_of_another_plan_is_detected() -> None:
 
 
 @pytest.mark.parametrize("lives", [40, pytest.param(400, marks=pytest.mark.long)])
-def test_random_lives_of_a_catalog(lives: int) -> None:
+def test_random_lives_of_a_catalog(seed: int, lives: int) -> None:
     """Views are created, backfilled and dropped at random.
 
     After each step, the graph survives a restart and ids keep their meaning.
     """
-    for seed in range(lives):
-        source = random.Random(seed)
+    for number in range(lives):
+        source = random.Random(f"{seed} {number}")
         shop, events, users = new_shop()
         names: list[str] = []
         unfilled: list[str] = []

@@ -1,6 +1,6 @@
 """Random queries as maintained views, and queries that once failed, compared with PostgreSQL 15.
 
-TAILGATE_VIEWS is the number of views, TAILGATE_STATEMENTS_SEED the seed.
+TAILGATE_VIEWS is the number of views.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import SEED
 from tests.generator.comparing import now
 from tests.generator.parts import LIMITS
 from tests.generator.servers import Server
@@ -24,7 +23,6 @@ from tests.generator.views import BATCH, Maintenance, View, named
 pytestmark = pytest.mark.spark
 
 COUNT = int(os.environ.get("TAILGATE_VIEWS", str(BATCH)))
-RANDOM = os.environ.get("TAILGATE_STATEMENTS_SEED", str(SEED))
 PROGRESS_S = 30.0
 FAILURES_MAX = 5
 LONG = 200  # above this number of views, progress is printed
@@ -32,9 +30,9 @@ REFUSED_MAX = 0.3
 
 
 @pytest.fixture
-def maintenance(session: Any, tmp_path: Path, postgres: str) -> Iterator[Maintenance]:
+def maintenance(session: Any, tmp_path: Path, postgres: str, seed: int) -> Iterator[Maintenance]:
     server = Server("PostgreSQL", int(postgres.rpartition(":")[2].partition("/")[0]), setup=LIMITS)
-    of = Maintenance(RANDOM, session, tmp_path / "state", server)
+    of = Maintenance(str(seed), session, tmp_path / "state", server)
     of.prepare()
     yield of
     server.execute("DROP SCHEMA maintained CASCADE")
@@ -69,8 +67,10 @@ def test_random_views(maintenance: Maintenance, capsys: pytest.CaptureFixture[st
         if COUNT >= LONG and now() - last_report > PROGRESS_S:
             last_report = now()
             with capsys.disabled():
-                print(f"\n{(number + 1) * BATCH} of {COUNT} views in {last_report - began:.0f} s, seed {RANDOM}", end="", flush=True)
+                print(
+                    f"\n{(number + 1) * BATCH} of {COUNT} views in {last_report - began:.0f} s, seed {maintenance.seed}", end="", flush=True
+                )
     with capsys.disabled():
-        print(f"\n{COUNT} views in {now() - began:.0f} s: {dict(maintenance.verdicts)}, seed {RANDOM}")
+        print(f"\n{COUNT} views in {now() - began:.0f} s: {dict(maintenance.verdicts)}, seed {maintenance.seed}")
     assert not failures, "\n\n".join(failures)
     assert maintenance.verdicts["refused"] < max(REFUSED_MAX * COUNT, 10), maintenance.refusals

@@ -17,10 +17,10 @@ from tests.engine.plan.random_plans import Plans
 from tests.engine.plan.test_rewrites import rows, tables
 
 
-def test_every_key_identifies_a_row() -> None:
+def test_every_key_identifies_a_row(seed: int) -> None:
     checked = 0
-    for seed in range(3000):
-        source = random.Random(seed)
+    for number in range(3000):
+        source = random.Random(f"{seed} {number}")
         scans = tables(source)
         stored, keyed = {}, []
         for id, columns, _ in scans:
@@ -34,7 +34,7 @@ def test_every_key_identifies_a_row() -> None:
             for k in keys(some):
                 checked += len(result) > 1
                 distinct = {tuple(row[i] for i in k) for row in result}
-                assert len(distinct) == sum(result.values()), (seed, k)
+                assert len(distinct) == sum(result.values()), (number, k)
     assert checked > 300
 
 

@@ -4,7 +4,7 @@ Random tables, views in every form and views of views. Their changes run through
 directly over its state stores, with restarts and lost attempts. After each tick every view is
 compared with the reference. To reproduce one failure:
 
-    TAILGATE_LAW_SEED=… TAILGATE_LAW_WORLD=… pytest tests/engine/plan/test_law.py
+    TAILGATE_SEED=… TAILGATE_LAW_WORLD=… pytest tests/engine/plan/test_law.py
 
 TAILGATE_CASES is the number of views, which cover all features from COMPLETE on; above 1,000 progress is printed.
 """
@@ -23,7 +23,6 @@ from tests.engine.plan.law import FORMED, OVER, Law
 
 pytestmark = pytest.mark.spark
 
-SEED = int(os.environ.get("TAILGATE_LAW_SEED", "2"))
 CASES = int(os.environ.get("TAILGATE_CASES", "75"))
 WORLD = os.environ.get("TAILGATE_LAW_WORLD")
 COMPLETE = 300  # with this number of cases, all features are covered
@@ -31,15 +30,15 @@ PROGRESS_S = 30.0
 REFUSED_MAX = 0.05  # maximum share of refused queries
 
 
-def test_every_view_is_its_query(session: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_view_is_its_query(session: Any, tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     law = Law(session, tmp_path / "state")
     if WORLD is not None:
-        law.world(SEED, int(WORLD))
+        law.world(seed, int(WORLD))
         return
     last_report = began = time.monotonic()
     number = 0
     while law.cases < CASES:
-        law.world(SEED, number)
+        law.world(seed, number)
         number += 1
         if CASES > 1000 and time.monotonic() - last_report > PROGRESS_S:
             last_report = time.monotonic()

@@ -22,8 +22,7 @@ from tests.engine.plan.law import Case, Given, Jobs, Law
 
 pytestmark = pytest.mark.spark
 
-SEED, MANY = int(os.environ.get("TAILGATE_LAW_SEED", "3")), int(os.environ.get("TAILGATE_MOVED_CASES", "300"))
-FEW = 24
+FEW, MANY = 24, int(os.environ.get("TAILGATE_MOVED_CASES", "300"))
 PARTITIONS = (1, 2, 3, 5)
 
 
@@ -63,11 +62,11 @@ def moved(session: Any, circuit: Any, before: tuple[Path, str, int], after: tupl
 
 
 @pytest.mark.parametrize("cases", [pytest.param(FEW, id="few"), pytest.param(MANY, id="many", marks=pytest.mark.long)])
-def test_every_view_is_its_query(session: Any, tmp_path: Path, cases: int) -> None:
+def test_every_view_is_its_query(session: Any, tmp_path: Path, seed: int, cases: int) -> None:
     law, total = MovedLaw(session, tmp_path / "law"), Moving.total
     number = 0
     while law.cases < cases:
-        law.world(SEED, number)
+        law.world(seed, number)
         number += 1
     assert law.exact > 2 * law.cases
     assert Moving.total - total > cases / 4

@@ -136,8 +136,8 @@ def check_graph(session: Any, folder: Path, kind: str, number: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["tree", "acyclic", "any"])
-def test_views_are_their_queries(session: Any, tmp_path: Path, kind: str) -> None:
-    for number in range(GRAPHS // 3 or 1):
+def test_views_are_their_queries(session: Any, tmp_path: Path, seed: int, kind: str) -> None:
+    for number in range(seed * 1000, seed * 1000 + (GRAPHS // 3 or 1)):
         check_graph(session, tmp_path / str(number), kind, number)
 
 

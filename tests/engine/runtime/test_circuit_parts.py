@@ -37,9 +37,9 @@ def test_a_new_view_adds_only_its_own_parts() -> None:
     assert not added.nodes.keys() & before.nodes.keys() and len(added.nodes) == 2  # the reduce, and the source of the history
 
 
-def test_the_difference_of_random_catalogs() -> None:
-    for seed in range(40):
-        chance = random.Random(seed)
+def test_the_difference_of_random_catalogs(seed: int) -> None:
+    for number in range(40):
+        chance = random.Random(f"{seed} {number}")
         shop = Shop()
         events, users = shop.source("events", EVENTS), shop.source("users", USERS, "id")
         queries = (events, users, counted(events, 1), counted(joined(events, users), 1), plan.UnionAll((events, events), EVENTS))
@@ -51,7 +51,7 @@ def test_the_difference_of_random_catalogs() -> None:
                 names.append(f"v{step}")
                 shop.view(names[-1], chance.choice(queries), filled=chance.random() < 0.7)
             after = parts_of(shop.graph())
-            assert changed(before, *difference(before, after)) == after, seed
+            assert changed(before, *difference(before, after)) == after, number
             before = after
 
 

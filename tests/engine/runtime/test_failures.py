@@ -203,9 +203,9 @@ def world(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     world.close()
 
 
-def test_any_file_operation_may_fail(world: World) -> None:
+def test_any_file_operation_may_fail(world: World, seed: int) -> None:
     """Each step once, and some at random."""
-    chance = random.Random(4)
+    chance = random.Random(seed)
     steps = [*STEPS, *(chance.choice(STEPS) for _ in range(CASES - len(STEPS)))]
     for step in steps:
         print(world.fail(step, Fault(chance.randrange(8), chance.random() < 0.5, chance.choice([errno.ENOSPC, errno.EIO]))))

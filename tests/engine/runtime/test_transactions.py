@@ -28,7 +28,7 @@ from tailgate.lake.types import WEIGHT
 from testing.engine_process import EngineProcess, rows, until
 from tests.engine.ddl.topics import Topic, field
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long, pytest.mark.usefixtures("seed")]
 
 ACCOUNTS, START = 6, 100
 TRANSACTIONS, KILLS = 30, (11, 20)
@@ -237,7 +237,6 @@ def check_open(engine: EngineProcess, database: Database, connector: Connector) 
 
 
 def test_no_tick_shows_half_a_transaction(engine: EngineProcess, own_kafka: Kafka) -> None:
-    random.seed(7)
     lake, database, connector = make(engine, own_kafka.address), Database(), Connector(own_kafka.address)
     connector.send(database.snapshot())
     until(lambda: rows(lake, "accounts").total() == ACCOUNTS)
@@ -263,7 +262,6 @@ def test_no_tick_shows_half_a_transaction(engine: EngineProcess, own_kafka: Kafk
 
 def test_in_avro(engine: EngineProcess, own_kafka: Kafka, registry: Registry) -> None:
     """The engine is not killed here, because tick boundaries are decided as for JSON."""
-    random.seed(8)
     connector, database = Connector(own_kafka.address, in_avro(registry)), Database()
     lake = make(engine, own_kafka.address, registry.url)
     connector.send(database.snapshot())
