@@ -22,7 +22,7 @@ from tailgate.lake.catalog.custom_types import types_of
 from tailgate.lake.catalog.dropping import SEQUENCE
 from tailgate.lake.catalog.item_fields import ReaderFields, ReplaceableFields, known_columns
 from tailgate.lake.catalog.resolution import digest, version
-from tailgate.lake.catalog.roles import Access, with_new_ids
+from tailgate.lake.catalog.roles import Access, Role, with_new_ids
 from tailgate.lake.errors import DuplicateSchema, SerializationFailure
 from tailgate.lake.types import Field, NamedType, Type
 
@@ -39,7 +39,7 @@ class Uncommitted:
     """The changes of one block.
 
     - `change`: their sum. `next_id`: of the block's next object.
-    - `changed`: digests of existing items and schemas that the block changes or drops, by id.
+    - `changed`: digests of existing items, schemas and roles that the block changes or drops, by id.
     - `dependents`: the items that depended on these items.
     - `read`: versions of other existing items that the block's items depend on, or on which it changes privileges.
     - `access`: of existing objects on which the block changes privileges, by id, the privileges before; None without GRANTs.
@@ -66,6 +66,7 @@ class Uncommitted:
         """Returns the changes with a further one, which was planned over `applied(catalog)`."""
         granted = [each.id for each in change.put_access]
         existing = [*(i.id for i in change.put), *change.drop, *(s.id for s in change.put_schemas), *change.drop_schemas]
+        existing += [role.id for role in change.put_roles]
         existing += [id for id in granted if id in catalog.all_schemas()]
         changed = {id: text for id in existing if (text := _digest(catalog, id)) is not None}
         dependents = {id: _dependents(catalog, id) for id in changed if id in catalog.items}
@@ -123,7 +124,8 @@ class Uncommitted:
         access = tuple(with_new_ids(each, ids) for each in change.put_access)
         schemas = [replace(schema, id=ids.get(schema.id, schema.id)) for schema in change.put_schemas]
         items = tuple(_renumbered(item, ids) for item in change.put)
-        return replace(change, put=items, put_access=access, put_schemas=tuple(schemas)), ids
+        roles = tuple(_role_with_ids(role, ids) for role in change.put_roles)
+        return replace(change, put=items, put_roles=roles, put_access=access, put_schemas=tuple(schemas)), ids
 
     def _check_access(self, catalog: Catalog) -> None:
         """Raises 40001 if others have changed the privileges on an object on which the block changes them."""
@@ -188,6 +190,7 @@ def _sum(first: Change, second: Change) -> Change:
     return Change(
         tuple(items.values()),
         _existing(drop),
+        put_roles=tuple({role.id: role for role in (*first.put_roles, *second.put_roles)}.values()),
         put_schemas=tuple(schemas.values()),
         drop_schemas=_existing(drop_schemas),
         put_access=tuple(access.values()),
@@ -199,11 +202,11 @@ def _existing(ids: Iterable[int]) -> tuple[int, ...]:
 
 
 def _digest(catalog: Catalog, id: int) -> str | None:
-    """Returns a digest of all that is known of an item or a schema, or None if there is none with this id."""
+    """Returns a digest of all that is known of an item, a schema or a role, or None if there is none with this id."""
     if (item := catalog.items.get(id)) is not None:
         return digest(encode_item(item))
-    schema = catalog.all_schemas().get(id)
-    return None if schema is None else digest(encode(schema))
+    other = catalog.all_schemas().get(id) or catalog.all_roles().get(id)
+    return None if other is None else digest(encode(other))
 
 
 def _dependents(catalog: Catalog, id: int) -> tuple[int, ...]:
@@ -220,6 +223,12 @@ def _renumbered(item: Item, ids: Mapping[int, int]) -> Item:
     if isinstance(item, MaterializedView) and is_local(item.id):
         item = replace(item, ready=False)
     return with_ids(item, ids)
+
+
+def _role_with_ids(role: Role, ids: Mapping[int, int]) -> Role:
+    """Returns the role with the new ids of the schemas that its default privileges are for."""
+    lists = (replace(each, schema=ids.get(each.schema, each.schema)) for each in role.default_privileges)
+    return replace(role, default_privileges=tuple(lists))
 
 
 def with_ids(item: Item, ids: Mapping[int, int]) -> Item:

@@ -43,6 +43,7 @@ def test_each_statement_returns_rows_or_a_tag() -> None:
         "DeleteDeadLetters",
         "CreateRole",
         "AlterRole",
+        "AlterSettings",
         "DropRole",
         "Grant",
         "GrantRole",

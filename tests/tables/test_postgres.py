@@ -45,6 +45,7 @@ SCRIPTS = (
     "modifying_with",
     "current_of",
     "privileges",
+    "role_settings",
     "array_parts",
     "multidimensional_arrays",
     "numerics",

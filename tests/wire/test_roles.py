@@ -170,6 +170,54 @@ def test_ready_bytes_are_not_for_everybody(live: Live, operator: psycopg.Connect
         assert bob.pgconn.exec_(statement.encode()).ntuples == 1
 
 
+def test_sessions_begin_with_stored_settings(live: Live, operator: psycopg.Connection) -> None:
+    """Settings of the role precede those of the database, and those of the startup message precede both."""
+    shown = "show timezone; show statement_timeout; show log_statement; show app.tenant"
+
+    def values(user: str, options: str = "") -> list[str]:
+        with psycopg.connect(f"{live.dsn} user={user} password='{PASSWORD}' options='{options}'", autocommit=True) as connection:
+            cursor = connection.execute(shown)
+            rows = []
+            while True:
+                rows.append(str((cursor.fetchone() or ("",))[0]))
+                if not cursor.nextset():
+                    return rows
+
+    operator.execute("alter database shop set timezone = 'Asia/Tokyo'")
+    operator.execute("alter database shop set app.tenant = 'all'")
+    operator.execute("alter role ann set timezone to 'Europe/Berlin'; alter role ann set log_statement = 'ddl'")
+    assert values("ann") == ["Europe/Berlin", "0", "ddl", "all"]
+    assert values("bob", "-c statement_timeout=5s") == ["Asia/Tokyo", "5s", "none", "all"]
+    assert values("ann", "-c timezone=UTC") == ["UTC", "0", "ddl", "all"]
+    with signed_in(live, "ann", PASSWORD) as ann:
+        assert ann.info.parameter_status("TimeZone") == "Europe/Berlin"
+        ann.execute("set timezone = 'UTC'; reset timezone")
+        ann.execute("alter role ann set search_path = 'nowhere'; alter role ann set statement_timeout = 7")
+        assert ann.execute("show timezone").fetchone() == ("Europe/Berlin",)
+        with pytest.raises(errors.InsufficientPrivilege, match='permission denied to set parameter "log_statement"'):
+            ann.execute("alter role ann reset all")
+        settings = "select setdatabase > 0, setrole > 0, setconfig from pg_db_role_setting order by 1"
+        assert ann.execute(settings).fetchall() == [
+            (False, True, ["TimeZone=Europe/Berlin", "log_statement=ddl", "search_path=nowhere", "statement_timeout=7"]),
+            (True, False, ["TimeZone=Asia/Tokyo", "app.tenant=all"]),
+        ]
+    operator.execute("alter role ann reset all; alter database shop reset timezone; comment on database shop is 'the shop'")
+    assert values("ann") == ["UTC", "0", "none", "all"]
+    comment = "select shobj_description(oid, 'pg_database') from pg_database where datname = 'shop'"
+    assert operator.execute(comment).fetchone() == ("the shop",)
+    assert decode_catalog(encode_catalog(live.model.lake.catalog())) == live.model.lake.catalog()
+
+
+def test_settings_of_a_role_need_roles(live: Live, statements: Statements) -> None:
+    """A lake without roles stays one: a stored setting of the built-in role would end that."""
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        for statement in ("alter role tailgate set timezone = 'UTC'", "comment on role tailgate is 'x'"):
+            with pytest.raises(errors.ObjectNotInPrerequisiteState):
+                connection.execute(statement)
+        connection.execute("alter database shop set timezone = 'Asia/Tokyo'")
+        assert not live.model.lake.catalog().has_roles
+
+
 CHANGING = [
     ("create view w as select 1 as a", "permission denied for schema public"),
     ("create materialized view w as select id from v", "permission denied for schema public"),
@@ -180,6 +228,13 @@ CHANGING = [
     ("alter role ann password 'x'", "permission denied to alter role"),
     ("alter role bob login password 'x'", "permission denied to alter role"),
     ("drop role ann", "permission denied to drop role"),
+    ("alter role ann set timezone = 'UTC'", "permission denied"),
+    ("alter role ann reset all", "permission denied"),
+    ("alter role bob set log_statement = 'all'", 'permission denied to set parameter "log_statement"'),
+    ("alter role bob set role = 'tailgate'", 'permission denied to set role "tailgate"'),
+    ("alter database shop set timezone = 'UTC'", "must be owner of database shop"),
+    ("comment on database shop is 'x'", "must be owner of database shop"),
+    ("comment on role ann is 'x'", "permission denied to comment on a role"),
     ("set role ann", 'permission denied to set role "ann"'),
     ("set role tailgate", 'permission denied to set role "tailgate"'),
 ]

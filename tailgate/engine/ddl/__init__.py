@@ -30,7 +30,8 @@ from tailgate.engine.ddl.monitoring.alert import create_alert
 from tailgate.engine.ddl.monitoring.objective import create_objective
 from tailgate.engine.ddl.monitoring.replacement import replace_watched
 from tailgate.engine.ddl.replace import replace_view
-from tailgate.engine.ddl.roles.roles import RoleStatement, change_roles
+from tailgate.engine.ddl.roles.default_privileges import with_default_privileges
+from tailgate.engine.ddl.roles.roles import RoleStatement, change_roles, comment_on_role
 from tailgate.engine.ddl.schema import alter_schema, create_schema
 from tailgate.engine.ddl.subscription import create_subscription
 from tailgate.engine.ddl.table import alter_table, create_table
@@ -58,6 +59,7 @@ __all__ = [
     "check_types",
     "comment",
     "comment_on_function",
+    "comment_on_role",
     "create_alert",
     "create_composite",
     "create_connection",
@@ -84,4 +86,5 @@ __all__ = [
     "sink_schema",
     "sink_view",
     "start_of",
+    "with_default_privileges",
 ]  # fmt: skip

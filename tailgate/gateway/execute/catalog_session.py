@@ -26,7 +26,7 @@ class CatalogSession:
     def __init__(self, session: Session) -> None:
         self._session = session
         client = session.client
-        self.database, self.user, self.process = client.database, client.user, client.process
+        self.database, self.database_oid, self.user, self.process = client.database, client.database_oid, client.user, client.process
         self._loop = asyncio.get_running_loop()
 
     @property

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tailgate.gateway.execute import catalog_changes
+from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.session.transactions import State
 from tailgate.gateway.settings.definitions import Setting, find
 from tailgate.lake import errors as e
-from tailgate.lake.catalog.names import list_of
+from tailgate.lake.catalog.names import list_of, quoted
 from tailgate.sql import statements as s
 
 PLPGSQL = "plpgsql"  # the only extension
@@ -91,6 +93,35 @@ async def alter_system(session: Session, bound: Bound, statement: s.AlterSystem,
         value = _value(None if processes.owns(name) else find(name), statement.values)
     await asyncio.to_thread(processes.alter, name, value)
     return "ALTER SYSTEM"
+
+
+async def alter_settings(session: Session, bound: Bound, statement: s.AlterSettings, values: Sequence[object]) -> str:
+    """Executes ALTER ROLE and ALTER DATABASE with SET and RESET. Sessions that begin later have the settings."""
+    role, database, settings = statement.role, session.client.database, session.settings
+    check_change(statement, session.access.role, session.catalog, database)
+    value = None
+    if statement.setting is None:
+        for name in session.access.role.settings if role is not None else ():
+            settings.check(name, None)
+        action = "RESET ALL"
+    else:
+        if statement.from_current:
+            value = settings.get(statement.setting)[1]
+        elif statement.values:
+            value = _value(find(statement.setting), statement.values)
+        setting = ".".join(map(quoted, settings.check(statement.setting, value).split(".")))
+        escaped = (value or "").replace("'", "''")
+        action = f"RESET {setting}" if value is None else f"SET {setting} TO '{escaped}'"
+    target = f"DATABASE {quoted(database)}" if role is None else f"ROLE {quoted(role.name)}"
+    return await catalog_changes.run(session, replace(bound, text=f"ALTER {target} {action}"), statement, values)
+
+
+async def comment(session: Session, bound: Bound, statement: s.Comment, values: Sequence[object]) -> str:
+    """Executes COMMENT ON. As in PostgreSQL, another database is a warning, because a dump may have been restored under a new name."""
+    if statement.kind == "database" and statement.name.name != session.client.database:
+        session.notice(f'database "{statement.name.name}" does not exist', "WARNING", e.InvalidCatalogName.sqlstate)
+        return "COMMENT"
+    return await catalog_changes.run(session, bound, statement, values)
 
 
 def discard(session: Session, bound: Bound, statement: s.Discard, values: Sequence[object]) -> str:

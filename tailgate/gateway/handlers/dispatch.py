@@ -312,6 +312,8 @@ EXECUTORS: dict[type, Executor] = {
     s.Lock: Executor(maintenance.lock),
     **dict.fromkeys(catalog_changes.CHANGING, Executor(or_alone(catalog_changes.run))),
     s.ControlQueries: Executor(push.control),
+    s.AlterSettings: Executor(or_alone(commands.alter_settings)),
+    s.Comment: Executor(or_alone(commands.comment)),
     s.CreateIndex: Executor(or_alone(temporary_changes.create_index)),
     s.AlterDomain: Executor(or_alone(changes.alter_domain)),
     s.CreateToken: Executor(or_alone(tokens.create), tokens.bind),

@@ -20,7 +20,7 @@ from tailgate.lake.catalog.item_fields import Namespace
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import Schema
-from tailgate.lake.errors import InsufficientPrivilege, TailgateError
+from tailgate.lake.errors import InsufficientPrivilege, InvalidCatalogName, TailgateError
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import kind_of
 from tailgate.sql.statements import kinds
@@ -34,12 +34,20 @@ def check_change(statement: s.Statement, role: Role, catalog: Catalog, database:
     `catalog`: that of `Resolution.over`.
     """
     needs = kinds.kind_of(statement).needs
+    _check_exists(needs(statement), database)
     _check_not_system(needs(statement), catalog)
     if role.superuser:
         return
     if needs is kinds.nothing:
         raise _must_be_superuser()
     _Check(role, catalog, database).needs(needs(statement))
+
+
+def _check_exists(needs: Iterable[Need], database: str) -> None:
+    """Raises 3D000 for another database than that of the session."""
+    for need in needs:
+        if isinstance(need, n.OwnDatabase) and need.name != database:
+            raise InvalidCatalogName(f'database "{need.name}" does not exist')
 
 
 def _check_not_system(needs: Iterable[Need], catalog: Catalog) -> None:
@@ -103,7 +111,7 @@ class _Check:
                     self._administers(role)
             case n.BeRole(name, action):
                 if name.name != self._role.name:
-                    raise InsufficientPrivilege(f"permission denied to {action}")
+                    raise InsufficientPrivilege(f"permission denied to {action}" if action else "permission denied")
             case n.GiveItem(name, owner, namespace):
                 self._give(name, owner, namespace)
             case n.GiveSchemas(roles, to):
@@ -112,6 +120,8 @@ class _Check:
                 if action:
                     raise InsufficientPrivilege(f"permission denied to {action}")
                 raise _must_be_superuser()
+            case n.OwnDatabase(_):
+                raise InsufficientPrivilege(f"must be owner of database {self._database}")
             case n.CreateInDatabase():
                 raise InsufficientPrivilege(f"permission denied for database {self._database}")
             case _:

@@ -109,6 +109,19 @@ class Settings:
         self._reset = dict(self._values)
         self.changed = False
 
+    def check(self, name: str, value: str | None) -> str:
+        """Returns the name of a setting in PostgreSQL's spelling, without a change.
+
+        Raises the errors of SET or, without a value, of RESET.
+        """
+        trial = Settings()
+        trial.processes, trial.superuser, trial.check_role = self.processes, self.superuser, self.check_role
+        if value is None:
+            trial.reset(name)
+        else:
+            trial.set(name, value)
+        return trial.get(name)[0]
+
     def fix(self, name: str, value: str) -> None:
         """Sets a value that the server determines, such as the user's name."""
         self._values[name] = self._reset[name] = value
@@ -144,8 +157,11 @@ class Settings:
         """Returns the value of a custom setting, or None if it is not set."""
         return self._values.get(key)
 
-    def set(self, name: str, value: str, *, local: bool = False) -> str:
-        """Sets a value and returns it in the format of SHOW. `local`: until the end of the block."""
+    def set(self, name: str, value: str, *, local: bool = False, trusted: bool = False) -> str:
+        """Sets a value and returns it in the format of SHOW.
+
+        `local`: until the end of the block. `trusted`: the privilege was checked before: ALTER ROLE, ALTER DATABASE.
+        """
         self._marked = None
         if (process := self._process(name)) is not None:
             how = "now" if process.changeable else "without restarting the server"
@@ -155,7 +171,8 @@ class Settings:
         if setting is not None:
             if setting.fixed:
                 raise CantChangeRuntimeParam(f'parameter "{setting.name}" cannot be changed')
-            self._check_privilege(setting)
+            if not trusted:
+                self._check_privilege(setting)
             value = CHECKS[setting.kind](setting, short(setting.name, value))
             if key in ROLES:
                 self.check_role(key, value)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from tailgate.lake.catalog.formats import Record, option
 
@@ -106,6 +106,22 @@ def default_entries(object: Object) -> AccessList:
     return (own, everyone) if object.id == SCHEMA_ID else (everyone, own)
 
 
+DefaultKind: TypeAlias = Literal["relation", "sequence", "type", "schema"]
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultPrivileges(Record):
+    """The privileges on objects of a kind that a role will create, after ALTER DEFAULT PRIVILEGES.
+
+    - `schema`: in which they are created; then `entries` are added to those of all schemas. 0 for all schemas.
+    - `entries`: for all schemas, the whole access list.
+    """
+
+    schema: int
+    kind: DefaultKind
+    entries: AccessList
+
+
 @dataclass(frozen=True, slots=True)
 class Role(Record):
     """A user or group.
@@ -113,6 +129,8 @@ class Role(Record):
     - `verifier`: of the password, in PostgreSQL's form of SCRAM-SHA-256; None without a password.
     - `tokens`: hashes of bearer tokens, by name (`lake.passwords`). `token_ends_ms`: when tokens end, in ms since the epoch.
     - `member_of`: ids of roles, with whether this role may add members to them (ADMIN OPTION).
+    - `settings`: of its sessions, from ALTER ROLE … SET. `comment`: from COMMENT ON ROLE. Those of PUBLIC are the database's.
+    - `default_privileges`: on objects that it creates. A list of a schema that was dropped has no effect.
     - `grants`, `column_grants`: as earlier versions stored privileges: by object, and by relation and position of the column. None
       in roles of this version.
     """
@@ -127,6 +145,14 @@ class Role(Record):
     tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
     token_ends_ms: Mapping[str, int] = field(default_factory=dict)
     column_grants: Mapping[int, Mapping[int, frozenset[str]]] | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    comment: str = ""
+    default_privileges: tuple[DefaultPrivileges, ...] = ()
+
+
+def in_effect(role: Role, schemas: Collection[int]) -> tuple[DefaultPrivileges, ...]:
+    """Returns the default privileges of a role for all schemas, and for those that exist."""
+    return tuple(each for each in role.default_privileges if not each.schema or each.schema in schemas)
 
 
 def includes(entries: AccessList, roles: Collection[int], privilege: str, *, grant: bool = False) -> bool:

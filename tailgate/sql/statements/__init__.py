@@ -92,7 +92,9 @@ from tailgate.sql.statements.queries import (
     Tail,
 )
 from tailgate.sql.statements.session_statements import (
+    AlterDefaultPrivileges,
     AlterRole,
+    AlterSettings,
     AlterSystem,
     Begin,
     Commit,
@@ -199,6 +201,7 @@ __all__ = [
     "AddConstraint",
     "AddIdentity",
     "AddValue",
+    "AlterDefaultPrivileges",
     "AlterDomain",
     "AlterItem",
     "AlterKsqldbItem",
@@ -206,6 +209,7 @@ __all__ = [
     "AlterSchema",
     "AlterSecret",
     "AlterSequence",
+    "AlterSettings",
     "AlterSystem",
     "AlterTable",
     "AlterType",

@@ -326,7 +326,7 @@ class Comment:
     'constraint' and `name` the table. `part`: the name of the column or constraint, or empty.
     """
 
-    kind: ObjectKind | Literal["schema", "constraint"] | None
+    kind: ObjectKind | Literal["schema", "constraint", "database", "role"] | None
     name: Name
     part: str
     text: str | None

@@ -15,7 +15,6 @@ from enum import Enum
 from typing import Any
 
 from tailgate.lake.catalog.item_fields import namespace_of
-from tailgate.lake.catalog.names import Name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements import definitions as d
 from tailgate.sql.statements import kafka_statements as k
@@ -27,22 +26,34 @@ from tailgate.sql.statements import types as e
 from tailgate.sql.statements import writes as w
 from tailgate.sql.statements.needs import (
     AdministerRoles,
-    BeRole,
     BeSuperuser,
-    CreateBeside,
     CreateInDatabase,
     CreateItem,
-    DefineFunction,
-    GiveItem,
     GiveSchemas,
     HoldPrivilege,
-    Need,
+    Needs,
     OwnFunctions,
     OwnItems,
     OwnQuery,
     OwnSchemas,
-    Reference,
-    SeePlan,
+    checked_by_engine,
+    of_alter,
+    of_alter_role,
+    of_alter_settings,
+    of_alter_table,
+    of_alter_type,
+    of_comment,
+    of_connected,
+    of_connection_use,
+    of_create_table,
+    of_explain,
+    of_function,
+    of_new_item,
+    of_new_type,
+    of_owner,
+    of_sequence,
+    of_show,
+    of_token,
 )
 from tailgate.sql.statements.parsers import (
     alter,
@@ -53,7 +64,6 @@ from tailgate.sql.statements.parsers import (
     functions,
     indexes,
     objects,
-    roles,
     schemas,
     sequences,
     session_parser,
@@ -62,10 +72,10 @@ from tailgate.sql.statements.parsers import (
 from tailgate.sql.statements.parsers import writes as write_parsers
 from tailgate.sql.statements.parsers.kafka import connections, source_commands, sources_and_sinks
 from tailgate.sql.statements.parsers.monitoring import alerts, objectives
+from tailgate.sql.statements.parsers.roles import default_privileges, roles, settings
 from tailgate.sql.statements.parsers.tables import create_table, maintenance
 from tailgate.sql.statements.parsers.types import domains, enums
 from tailgate.sql.statements.parsers.web import endpoints, tokens
-from tailgate.sql.statements.references import named_connections
 from tailgate.sql.statements.statement import Prepare, Statement
 from tailgate.sql.statements.values import Empty
 
@@ -79,7 +89,6 @@ class Place(Enum):
     CATALOG = "catalog"  # the engine, which changes the catalog or the sources
 
 
-Needs = tuple[Need, ...]
 Parse = Callable[[Parser], Statement]
 
 
@@ -125,106 +134,6 @@ class Kind:
     ends_failed_block: bool = False
 
 
-# --- needs of statements that are more than one value --------------------------------------------------------------------------
-
-
-def _function(statement: d.CreateFunction) -> Needs:
-    return (DefineFunction(statement.name, tuple(a.type for a in statement.arguments), statement.replace),)
-
-
-def _connected(statement: k.CreateSource | k.CreateSink | k.CreateConnection) -> Needs:
-    needs: Needs = (CreateItem(statement.name), HoldPrivilege("USAGE", tuple(named_connections(statement))))
-    if isinstance(statement, k.CreateSource) and statement.transactions is not None:
-        needs = (*needs, HoldPrivilege("SELECT", (statement.transactions.source,)))
-    return needs
-
-
-def _sequence(statement: d.CreateSequence | d.AlterSequence) -> Needs:
-    owner = statement.options.owner
-    own = OwnItems((statement.name,)) if isinstance(statement, d.AlterSequence) else CreateItem(statement.name)
-    return (own, *((OwnItems((owner[0],)),) if owner is not None and owner[1] else ()))
-
-
-def _alter(statement: d.AlterItem) -> Needs:
-    namespace = namespace_of(statement.kind)
-    moved = CreateItem(Name(statement.name.name, statement.schema)) if statement.schema else CreateBeside(statement.name, namespace)
-    place = GiveItem(statement.name, statement.owner, namespace) if statement.owner else moved
-    return (OwnItems((statement.name,), namespace), place)
-
-
-def _create_table(statement: t.CreateTable) -> Needs:
-    referenced = (Reference(key.table, key.references) for key in statement.foreign_keys if key.table != statement.name)
-    return (CreateItem(statement.name), *referenced, HoldPrivilege("SELECT", tuple(like.relation for like in statement.likes)))
-
-
-def _alter_table(statement: t.AlterTable) -> Needs:
-    added = (action.constraint for action in statement.actions if isinstance(action, t.AddConstraint))
-    referenced = (Reference(constraint.table, constraint.references) for constraint in added if isinstance(constraint, t.ForeignKey))
-    owners = tuple(GiveItem(statement.name, action.role) for action in statement.actions if isinstance(action, t.SetOwner))
-    return (OwnItems((statement.name,)), *referenced, *owners)
-
-
-def _alter_type(statement: e.AlterType | e.AlterDomain) -> Needs:
-    action, own = statement.action, OwnItems((statement.name,), "type")
-    return (own, GiveItem(statement.name, action.role, "type")) if isinstance(action, e.NewOwner) else (own,)
-
-
-def _comment(statement: d.Comment) -> Needs:
-    names = (statement.name,)
-    return (OwnSchemas(names) if statement.kind == "schema" else OwnItems(names, namespace_of(statement.kind)),)
-
-
-def _alter_role(statement: s.AlterRole) -> Needs:
-    options = statement.options
-    if options.sets_password and options.login is None and options.superuser is None:
-        return (BeRole(statement.name, "alter role"),)
-    return (BeSuperuser("alter role"),)
-
-
-def _token(statement: s.CreateToken | s.DropToken) -> Needs:
-    return (BeRole(statement.role, "create or drop tokens of another role"),)
-
-
-def _checked_by_engine(statement: Any) -> Needs:
-    """Returns no needs: the engine checks which privileges a role may grant, and whose objects it may drop."""
-    return ()
-
-
-def _show(statement: q.Show) -> Needs:
-    if statement.what in q.OF_CONNECTORS:
-        return (BeSuperuser("use connectors"),)
-    return (BeSuperuser(),) if statement.what in ("topics", "topics extended") else ()
-
-
-def _explain(statement: q.Explain) -> Needs:
-    match statement.target:
-        case Name() as name:
-            return (SeePlan(name),)
-        case q.QueryId(id):
-            return (OwnQuery(id),)
-        case k.CreateSink() as sink:
-            return _connected(sink)
-    return ()
-
-
-def _use(statement: k.ValidateConnection) -> Needs:
-    return (HoldPrivilege("USAGE", (statement.name,)),)
-
-
-def _owner(statement: Any) -> Needs:
-    """Returns the need for the ownership of the item that a statement names."""
-    return (OwnItems((statement.name,)),)
-
-
-def _new(statement: Any) -> Needs:
-    """Returns the need for CREATE in the schema of a new item."""
-    return (CreateItem(statement.name),)
-
-
-def _new_type(statement: Any) -> Needs:
-    return (CreateItem(statement.name, namespace="type"),)
-
-
 # --- the table -------------------------------------------------------------------------------------------------------------------
 
 QUERY, WRITE, SESSION, CATALOG = Place
@@ -242,8 +151,8 @@ TABLE: tuple[Kind, ...] = (
     # queries; SELECT, VALUES, TABLE and WITH are recognized by the grammar of queries
     Kind(q.Select, {}, QUERY, rows=True),
     Kind(q.Tail, {"TAIL": cursors.tail, "SUBSCRIBE": cursors.subscribe}, QUERY, rows=True),
-    Kind(q.Show, {"SHOW": objects.show}, QUERY, _show, rows=True, tag="SHOW"),
-    Kind(q.Explain, {"EXPLAIN": explain.explain}, QUERY, _explain, rows=True, tag="EXPLAIN"),
+    Kind(q.Show, {"SHOW": objects.show}, QUERY, of_show, rows=True, tag="SHOW"),
+    Kind(q.Explain, {"EXPLAIN": explain.explain}, QUERY, of_explain, rows=True, tag="EXPLAIN"),
     Kind(q.Fetch, {"FETCH": cursors.fetch, "MOVE": cursors.fetch}, QUERY, rows=True),
     Kind(q.FetchSubscription, {"FETCH": cursors.fetch}, QUERY, rows=True),
     Kind(q.CopyTo, {"COPY": copying.copy}, QUERY, rows=True),
@@ -256,8 +165,8 @@ TABLE: tuple[Kind, ...] = (
     Kind(w.Merge, {"MERGE": write_parsers.merge}, WRITE), Kind(w.WithWrites, {}, WRITE, rows=True),
     Kind(w.Truncate, {"TRUNCATE": write_parsers.truncate}, WRITE, tag="TRUNCATE TABLE"),
     Kind(w.CopyFrom, {"COPY": copying.copy}, WRITE),
-    Kind(t.AlterTable, {"ALTER": objects.alter}, WRITE, _alter_table, tag="ALTER TABLE"),
-    Kind(w.CreateTableAs, TABLES, WRITE, _new),
+    Kind(t.AlterTable, {"ALTER": objects.alter}, WRITE, of_alter_table, tag="ALTER TABLE"),
+    Kind(w.CreateTableAs, TABLES, WRITE, of_new_item),
     # the session
     Kind(s.Begin, {"BEGIN": session_parser.begin, "START": session_parser.begin}, SESSION),
     Kind(s.Commit, {"COMMIT": session_parser.commit, "END": session_parser.commit}, SESSION, ends_failed_block=True),
@@ -294,15 +203,18 @@ TABLE: tuple[Kind, ...] = (
     # items of the catalog
     Kind(d.CreateView, {"CREATE": objects.create}, CATALOG, lambda t: (CreateItem(t.name, t.replace),), tag="CREATE VIEW"),
     Kind(
-        d.CreateFunction, after("CREATE", functions.create_function, "FUNCTION", "OR REPLACE FUNCTION"), CATALOG, _function,
+        d.CreateFunction, after("CREATE", functions.create_function, "FUNCTION", "OR REPLACE FUNCTION"), CATALOG, of_function,
         tag="CREATE FUNCTION",
     ),
     Kind(
         d.CreateIndex, after("CREATE", indexes.create_index, "INDEX", "UNIQUE INDEX", "DEFAULT INDEX"), CATALOG,
         lambda t: (OwnItems((t.relation,)),), tag="CREATE INDEX",
     ),
-    Kind(d.CreateSequence, SEQUENCES, CATALOG, _sequence, tag="CREATE SEQUENCE"),
-    Kind(d.CreateSubscription, after("CREATE SUBSCRIPTION", subscriptions.create_subscription), CATALOG, _new, tag="CREATE SUBSCRIPTION"),
+    Kind(d.CreateSequence, SEQUENCES, CATALOG, of_sequence, tag="CREATE SEQUENCE"),
+    Kind(
+        d.CreateSubscription, after("CREATE SUBSCRIPTION", subscriptions.create_subscription), CATALOG, of_new_item,
+        tag="CREATE SUBSCRIPTION",
+    ),
     Kind(
         d.CreateAlert, after("CREATE", alerts.create_alert, "ALERT", "OR REPLACE ALERT"), CATALOG,
         lambda t: (BeSuperuser("create alert"), CreateItem(t.name, t.replace)), tag="CREATE ALERT",
@@ -315,59 +227,64 @@ TABLE: tuple[Kind, ...] = (
         d.CreateEndpoint, after("CREATE", endpoints.create_endpoint, "ENDPOINT", "OR REPLACE ENDPOINT"), CATALOG,
         lambda t: (CreateItem(t.name, t.replace, "endpoint"),), tag="CREATE ENDPOINT",
     ),
-    Kind(t.CreateTable, TABLES, CATALOG, _create_table, tag="CREATE TABLE"),
+    Kind(t.CreateTable, TABLES, CATALOG, of_create_table, tag="CREATE TABLE"),
     Kind(
-        k.CreateSource, after("CREATE", sources_and_sinks.create_source, "SOURCE", "MATERIALIZED SOURCE"), CATALOG, _connected,
+        k.CreateSource, after("CREATE", sources_and_sinks.create_source, "SOURCE", "MATERIALIZED SOURCE"), CATALOG, of_connected,
         tag="CREATE SOURCE",
     ),
-    Kind(k.CreateSink, after("CREATE SINK", sources_and_sinks.create_sink), CATALOG, _connected, tag="CREATE SINK"),
-    Kind(k.CreateConnection, after("CREATE CONNECTION", connections.create_connection), CATALOG, _connected, tag="CREATE CONNECTION"),
-    Kind(k.CreateSecret, after("CREATE SECRET", connections.create_secret), CATALOG, _new, tag="CREATE SECRET"),
+    Kind(k.CreateSink, after("CREATE SINK", sources_and_sinks.create_sink), CATALOG, of_connected, tag="CREATE SINK"),
+    Kind(k.CreateConnection, after("CREATE CONNECTION", connections.create_connection), CATALOG, of_connected, tag="CREATE CONNECTION"),
+    Kind(k.CreateSecret, after("CREATE SECRET", connections.create_secret), CATALOG, of_new_item, tag="CREATE SECRET"),
     Kind(d.Drop, {"DROP": objects.drop}, CATALOG, lambda t: (OwnItems(t.names, namespace_of(t.kind)),)),
     Kind(d.DropFunction, {"DROP": objects.drop}, CATALOG, lambda t: (OwnFunctions(t.functions),), tag="DROP FUNCTION"),
-    Kind(d.AlterItem, {"ALTER": objects.alter}, CATALOG, _alter),
-    Kind(d.CancelBackfill, {"CANCEL": objects.cancel_backfill}, CATALOG, _owner, tag="CANCEL BACKFILL"),
-    Kind(d.AlterSequence, {"ALTER": objects.alter}, CATALOG, _sequence, tag="ALTER SEQUENCE"),
-    Kind(e.CreateEnum, after("CREATE TYPE", enums.create_type), CATALOG, _new_type, tag="CREATE TYPE"),
-    Kind(e.CreateComposite, {}, CATALOG, _new_type, tag="CREATE TYPE"),
-    Kind(e.AlterType, {"ALTER": objects.alter}, CATALOG, _alter_type, tag="ALTER TYPE"),
-    Kind(e.CreateDomain, after("CREATE DOMAIN", domains.create_domain), CATALOG, _new_type, tag="CREATE DOMAIN"),
-    Kind(e.AlterDomain, {"ALTER": objects.alter}, CATALOG, _alter_type, tag="ALTER DOMAIN"),
-    Kind(d.Comment, {"COMMENT": alter.comment}, CATALOG, _comment, tag="COMMENT"),
+    Kind(d.AlterItem, {"ALTER": objects.alter}, CATALOG, of_alter),
+    Kind(d.CancelBackfill, {"CANCEL": objects.cancel_backfill}, CATALOG, of_owner, tag="CANCEL BACKFILL"),
+    Kind(d.AlterSequence, {"ALTER": objects.alter}, CATALOG, of_sequence, tag="ALTER SEQUENCE"),
+    Kind(e.CreateEnum, after("CREATE TYPE", enums.create_type), CATALOG, of_new_type, tag="CREATE TYPE"),
+    Kind(e.CreateComposite, {}, CATALOG, of_new_type, tag="CREATE TYPE"),
+    Kind(e.AlterType, {"ALTER": objects.alter}, CATALOG, of_alter_type, tag="ALTER TYPE"),
+    Kind(e.CreateDomain, after("CREATE DOMAIN", domains.create_domain), CATALOG, of_new_type, tag="CREATE DOMAIN"),
+    Kind(e.AlterDomain, {"ALTER": objects.alter}, CATALOG, of_alter_type, tag="ALTER DOMAIN"),
+    Kind(d.Comment, {"COMMENT": alter.comment}, CATALOG, of_comment, tag="COMMENT"),
     Kind(d.CommentOnFunction, {"COMMENT": alter.comment}, CATALOG, lambda t: (OwnFunctions((t.function,)),), tag="COMMENT"),
     # Kafka
-    Kind(k.AlterSecret, {"ALTER": objects.alter}, CATALOG, _owner, tag="ALTER SECRET"),
-    Kind(k.ValidateConnection, {"VALIDATE": connections.validate}, CATALOG, _use, tag="VALIDATE CONNECTION"),
+    Kind(k.AlterSecret, {"ALTER": objects.alter}, CATALOG, of_owner, tag="ALTER SECRET"),
+    Kind(k.ValidateConnection, {"VALIDATE": connections.validate}, CATALOG, of_connection_use, tag="VALIDATE CONNECTION"),
     Kind(k.Pause, {"PAUSE": source_commands.pause, "RESUME": source_commands.pause}, CATALOG, lambda t: (OwnItems(t.names),)),
-    Kind(k.RefreshSchema, {"ALTER": objects.alter}, CATALOG, _owner, tag="ALTER SOURCE"),
-    Kind(k.ResumeSource, {"ALTER": objects.alter}, CATALOG, _owner, tag="ALTER SOURCE"),
-    Kind(k.RetryDeadLetters, {"RETRY": source_commands.retry}, CATALOG, _owner),
-    Kind(k.DeleteDeadLetters, {"DELETE DEAD LETTERS": source_commands.delete_dead_letters}, CATALOG, _owner),
+    Kind(k.RefreshSchema, {"ALTER": objects.alter}, CATALOG, of_owner, tag="ALTER SOURCE"),
+    Kind(k.ResumeSource, {"ALTER": objects.alter}, CATALOG, of_owner, tag="ALTER SOURCE"),
+    Kind(k.RetryDeadLetters, {"RETRY": source_commands.retry}, CATALOG, of_owner),
+    Kind(k.DeleteDeadLetters, {"DELETE DEAD LETTERS": source_commands.delete_dead_letters}, CATALOG, of_owner),
     # ksqlDB, with its own grammar (`sql.ksqldb`)
     Kind(ksqldb.CreateKsqldbItem, {}, CATALOG, lambda t: (CreateItem(t.name, t.statement.replace),)),
-    Kind(ksqldb.AlterKsqldbItem, {}, CATALOG, _owner),
-    Kind(ksqldb.CreateKsqldbType, {}, CATALOG, _new_type, tag="CREATE TYPE"),
+    Kind(ksqldb.AlterKsqldbItem, {}, CATALOG, of_owner),
+    Kind(ksqldb.CreateKsqldbType, {}, CATALOG, of_new_type, tag="CREATE TYPE"),
     Kind(ksqldb.DropKsqldbType, {}, CATALOG, lambda t: (OwnItems((t.name,), "type"),), tag="DROP TYPE"),
     Kind(ksqldb.ControlQueries, {}, CATALOG, lambda t: (OwnQuery(t.query),)),
     Kind(ksqldb.AssertKafka, {}, CATALOG, lambda t: (BeSuperuser(),)),
     Kind(ksqldb.ChangeConnector, {}, CATALOG, lambda t: (BeSuperuser("use connectors"),)),
     Kind(ksqldb.FollowKsqldb, {}, QUERY, lambda t: (HoldPrivilege("SELECT", t.reads),), rows=True),
     Kind(ksqldb.PullKsqldb, {}, QUERY, lambda t: (HoldPrivilege("SELECT", t.reads),), rows=True),
-    Kind(ksqldb.InsertMessage, {}, CATALOG, _owner, tag="INSERT 0 1"),
-    Kind(ksqldb.InsertStream, {}, CATALOG, lambda t: (*_owner(t), *_new(t)), tag="INSERT 0 0"),
+    Kind(ksqldb.InsertMessage, {}, CATALOG, of_owner, tag="INSERT 0 1"),
+    Kind(ksqldb.InsertStream, {}, CATALOG, lambda t: (*of_owner(t), *of_new_item(t)), tag="INSERT 0 0"),
     # schemas, roles and privileges
     Kind(d.CreateSchema, after("CREATE SCHEMA", schemas.create_schema), CATALOG, lambda t: (CreateInDatabase(),), tag="CREATE SCHEMA"),
     # A schema with the name of a role comes first in that role's search_path ($user).
     Kind(d.AlterSchema, {"ALTER": objects.alter}, CATALOG, lambda t: (OwnSchemas((t.name,)), CreateInDatabase()), tag="ALTER SCHEMA"),
     Kind(d.DropSchema, {"DROP": objects.drop}, CATALOG, lambda t: (OwnSchemas(t.names),), tag="DROP SCHEMA"),
     Kind(s.CreateRole, after("CREATE", roles.create_role, "ROLE", "USER", "GROUP"), CATALOG, lambda t: (BeSuperuser("create role"),)),
-    Kind(s.AlterRole, {"ALTER": objects.alter}, CATALOG, _alter_role),
+    Kind(s.AlterRole, {"ALTER": objects.alter}, CATALOG, of_alter_role),
+    Kind(s.AlterSettings, {"ALTER": objects.alter, **after("ALTER DATABASE", settings.alter_database)}, CATALOG, of_alter_settings),
+    Kind(
+        s.AlterDefaultPrivileges, after("ALTER DEFAULT PRIVILEGES", default_privileges.alter_default_privileges), CATALOG,
+        checked_by_engine, tag="ALTER DEFAULT PRIVILEGES",
+    ),
     Kind(s.DropRole, {"DROP": objects.drop}, CATALOG, lambda t: (BeSuperuser("drop role"),)),
-    Kind(s.DropOwned, {"DROP OWNED": roles.owned}, CATALOG, _checked_by_engine, tag="DROP OWNED"),
+    Kind(s.DropOwned, {"DROP OWNED": roles.owned}, CATALOG, checked_by_engine, tag="DROP OWNED"),
     Kind(s.ReassignOwned, {"REASSIGN OWNED": roles.owned}, CATALOG, lambda t: (GiveSchemas(t.roles, t.to),), tag="REASSIGN OWNED"),
-    Kind(s.CreateToken, after("CREATE TOKEN", tokens.create_token), CATALOG, _token, rows=True, tag="CREATE TOKEN"),
-    Kind(s.DropToken, after("DROP TOKEN", tokens.drop_token), CATALOG, _token, tag="DROP TOKEN"),
-    Kind(s.Grant, {"GRANT": roles.grant, "REVOKE": roles.revoke}, CATALOG, _checked_by_engine),
+    Kind(s.CreateToken, after("CREATE TOKEN", tokens.create_token), CATALOG, of_token, rows=True, tag="CREATE TOKEN"),
+    Kind(s.DropToken, after("DROP TOKEN", tokens.drop_token), CATALOG, of_token, tag="DROP TOKEN"),
+    Kind(s.Grant, {"GRANT": roles.grant, "REVOKE": roles.revoke}, CATALOG, checked_by_engine),
     Kind(s.GrantRole, {"GRANT": roles.grant, "REVOKE": roles.revoke}, CATALOG, lambda t: (AdministerRoles(t.roles),)),
 )  # fmt: skip
 

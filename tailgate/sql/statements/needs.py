@@ -2,18 +2,25 @@
 
 A statement kind lists the needs of a statement (`kinds`). They name objects as the statement does;
 `tailgate.gateway.security.ownership` resolves the names and checks the needs of a role. A superuser
-needs nothing.
+needs nothing. The functions `of_…` return the needs of statements.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from tailgate.lake.catalog.item_fields import Namespace
+from tailgate.lake.catalog.item_fields import Namespace, namespace_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import Type
+from tailgate.sql.statements import definitions as d
+from tailgate.sql.statements import kafka_statements as k
+from tailgate.sql.statements import queries as q
+from tailgate.sql.statements import session_statements as s
+from tailgate.sql.statements import tables as t
+from tailgate.sql.statements import types as e
 from tailgate.sql.statements.definitions import FunctionName
+from tailgate.sql.statements.references import named_connections
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +115,17 @@ class AdministerRoles:
 
 @dataclass(frozen=True, slots=True)
 class BeRole:
-    """The session's role itself: a role may change its own password and tokens. `action` is for the error."""
+    """The session's role itself: a role may change its own password, tokens and settings. `action` is for the error."""
 
     name: Name
-    action: str
+    action: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDatabase:
+    """The ownership of the database with this name, which only superusers have."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +166,115 @@ Need: TypeAlias = (
     | CreateInDatabase
     | AdministerRoles
     | BeRole
+    | OwnDatabase
     | GiveItem
     | GiveSchemas
     | BeSuperuser
 )
+Needs: TypeAlias = tuple[Need, ...]
+
+
+# --- needs of statements ------------------------------------------------------------------------------------------------------
+
+
+def of_function(statement: d.CreateFunction) -> Needs:
+    return (DefineFunction(statement.name, tuple(a.type for a in statement.arguments), statement.replace),)
+
+
+def of_connected(statement: k.CreateSource | k.CreateSink | k.CreateConnection) -> Needs:
+    needs: Needs = (CreateItem(statement.name), HoldPrivilege("USAGE", tuple(named_connections(statement))))
+    if isinstance(statement, k.CreateSource) and statement.transactions is not None:
+        needs = (*needs, HoldPrivilege("SELECT", (statement.transactions.source,)))
+    return needs
+
+
+def of_sequence(statement: d.CreateSequence | d.AlterSequence) -> Needs:
+    owner = statement.options.owner
+    own = OwnItems((statement.name,)) if isinstance(statement, d.AlterSequence) else CreateItem(statement.name)
+    return (own, *((OwnItems((owner[0],)),) if owner is not None and owner[1] else ()))
+
+
+def of_alter(statement: d.AlterItem) -> Needs:
+    namespace = namespace_of(statement.kind)
+    moved = CreateItem(Name(statement.name.name, statement.schema)) if statement.schema else CreateBeside(statement.name, namespace)
+    place = GiveItem(statement.name, statement.owner, namespace) if statement.owner else moved
+    return (OwnItems((statement.name,), namespace), place)
+
+
+def of_create_table(statement: t.CreateTable) -> Needs:
+    referenced = (Reference(key.table, key.references) for key in statement.foreign_keys if key.table != statement.name)
+    return (CreateItem(statement.name), *referenced, HoldPrivilege("SELECT", tuple(like.relation for like in statement.likes)))
+
+
+def of_alter_table(statement: t.AlterTable) -> Needs:
+    added = (action.constraint for action in statement.actions if isinstance(action, t.AddConstraint))
+    referenced = (Reference(constraint.table, constraint.references) for constraint in added if isinstance(constraint, t.ForeignKey))
+    owners = tuple(GiveItem(statement.name, action.role) for action in statement.actions if isinstance(action, t.SetOwner))
+    return (OwnItems((statement.name,)), *referenced, *owners)
+
+
+def of_alter_type(statement: e.AlterType | e.AlterDomain) -> Needs:
+    action, own = statement.action, OwnItems((statement.name,), "type")
+    return (own, GiveItem(statement.name, action.role, "type")) if isinstance(action, e.NewOwner) else (own,)
+
+
+def of_comment(statement: d.Comment) -> Needs:
+    names = (statement.name,)
+    if statement.kind in ("database", "role"):
+        return (OwnDatabase(statement.name.name) if statement.kind == "database" else BeSuperuser("comment on a role"),)
+    return (OwnSchemas(names) if statement.kind == "schema" else OwnItems(names, namespace_of(statement.kind)),)
+
+
+def of_alter_role(statement: s.AlterRole) -> Needs:
+    options = statement.options
+    if options.sets_password and options.login is None and options.superuser is None:
+        return (BeRole(statement.name, "alter role"),)
+    return (BeSuperuser("alter role"),)
+
+
+def of_alter_settings(statement: s.AlterSettings) -> Needs:
+    return (OwnDatabase(statement.database),) if statement.role is None else (BeRole(statement.role),)
+
+
+def of_token(statement: s.CreateToken | s.DropToken) -> Needs:
+    return (BeRole(statement.role, "create or drop tokens of another role"),)
+
+
+def checked_by_engine(statement: Any) -> Needs:
+    """Returns no needs: the engine checks which privileges a role may grant, and whose objects it may drop."""
+    return ()
+
+
+def of_show(statement: q.Show) -> Needs:
+    if statement.what in q.OF_CONNECTORS:
+        return (BeSuperuser("use connectors"),)
+    return (BeSuperuser(),) if statement.what in ("topics", "topics extended") else ()
+
+
+def of_explain(statement: q.Explain) -> Needs:
+    match statement.target:
+        case Name() as name:
+            return (SeePlan(name),)
+        case q.QueryId(id):
+            return (OwnQuery(id),)
+        case k.CreateSink() as sink:
+            return of_connected(sink)
+    return ()
+
+
+def of_connection_use(statement: k.ValidateConnection) -> Needs:
+    return (HoldPrivilege("USAGE", (statement.name,)),)
+
+
+def of_owner(statement: Any) -> Needs:
+    """Returns the need for the ownership of the item that a statement names."""
+    return (OwnItems((statement.name,)),)
+
+
+def of_new_item(statement: Any) -> Needs:
+    """Returns the need for CREATE in the schema of a new item."""
+    return (CreateItem(statement.name),)
+
+
+def of_new_type(statement: Any) -> Needs:
+    return (CreateItem(statement.name, namespace="type"),)

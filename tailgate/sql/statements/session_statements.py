@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.roles import DefaultKind
 from tailgate.sql.statements.values import QueryText
 
 
@@ -184,6 +185,36 @@ class AlterRole:
 
     name: Name
     options: RoleOptions = RoleOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSettings:
+    """ALTER ROLE role or, if `role` is None, ALTER DATABASE database: {SET setting TO value, … | RESET {setting | ALL}}.
+
+    `setting`: None for ALL. `values`: () for RESET and DEFAULT. `from_current`: the value is that of the session.
+    """
+
+    role: Name | None
+    database: str
+    setting: str | None
+    values: tuple[str, ...] = ()
+    from_current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterDefaultPrivileges:
+    """ALTER DEFAULT PRIVILEGES [FOR ROLE role, …] [IN SCHEMA schema, …], then GRANT or, if not `grants`, REVOKE.
+
+    `roles`: () for the session's role. `schemas`: () for all schemas. `option`: as of `Grant`. `grantees` may contain `public`.
+    """
+
+    roles: tuple[Name, ...]
+    schemas: tuple[Name, ...]
+    grants: bool
+    kind: DefaultKind
+    privileges: tuple[str, ...]
+    grantees: tuple[Name, ...]
+    option: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,9 @@ from tailgate.sql.statements.queries import (
     Tail,
 )
 from tailgate.sql.statements.session_statements import (
+    AlterDefaultPrivileges,
     AlterRole,
+    AlterSettings,
     AlterSystem,
     Begin,
     Commit,
@@ -125,5 +127,5 @@ Statement: TypeAlias = (
     | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | AlterKsqldbItem | ControlQueries | FollowKsqldb
     | CreateKsqldbType | DropKsqldbType | ChangeConnector | CreateEnum | AlterType | CreateDomain | AlterDomain | CancelBackfill
     | PullKsqldb | InsertMessage | InsertStream | AssertKafka | Refresh | Vacuum | Reindex | Cluster | Checkpoint | Lock | Merge
-    | WithWrites | CreateComposite | CreateExtension
+    | WithWrites | CreateComposite | CreateExtension | AlterSettings | AlterDefaultPrivileges
 )  # fmt: skip

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tailgate.engine.ddl.roles.default_privileges import without_roles
 from tailgate.engine.ddl.roles.privileges import revoked_from
 from tailgate.lake.catalog import Catalog, Change, DroppedWithOwner, Item, Sink
 from tailgate.lake.catalog.roles import BUILT_IN, SCHEMA_ID, Access, Role
@@ -31,7 +32,8 @@ def drop_owned(statement: DropOwned, acting: Role, catalog: Catalog) -> tuple[Ch
     dropped, cascades = removal(owned, after, [], cascade=statement.cascade)
     access = tuple(each for id, each in after.access.items() if catalog.access.get(id) is not each)
     removed = {*dropped.drop, *dropped.drop_schemas}
-    return replace(dropped, put_access=tuple(each for each in access if each.id not in removed)), [*notices, *cascades]
+    put_roles = without_roles([role.id for role in roles], catalog)
+    return replace(dropped, put_roles=put_roles, put_access=tuple(each for each in access if each.id not in removed)), [*notices, *cascades]
 
 
 def reassign_owned(statement: ReassignOwned, acting: Role, catalog: Catalog) -> Change:

@@ -1,4 +1,4 @@
-"""CREATE, ALTER and DROP ROLE, tokens, and GRANT and REVOKE of roles: changes of the catalog.
+"""CREATE, ALTER and DROP ROLE, settings, tokens, and GRANT and REVOKE of roles: changes of the catalog.
 
 The gateway checks who may execute these statements; `privileges` and `owned` check it themselves.
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tailgate.engine.ddl.roles.default_privileges import alter_default_privileges
 from tailgate.engine.ddl.roles.owned import drop_owned, reassign_owned
 from tailgate.engine.ddl.roles.privileges import change_privileges
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.catalog.dropping import described
-from tailgate.lake.catalog.roles import BUILT_IN, Access, Role, mentions
+from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Access, DefaultPrivileges, Role, in_effect, mentions
 from tailgate.lake.errors import (
     ConfigurationLimitExceeded,
     DependentObjectsStillExist,
@@ -26,7 +27,10 @@ from tailgate.lake.passwords import kept
 from tailgate.lake.types import TIMESTAMPTZ
 from tailgate.sql.drop import Notice, notice
 from tailgate.sql.statements import (
+    AlterDefaultPrivileges,
     AlterRole,
+    AlterSettings,
+    Comment,
     CreateRole,
     CreateToken,
     DropOwned,
@@ -40,9 +44,22 @@ from tailgate.sql.statements import (
 )
 from tailgate.values.registry import read_text
 
-RoleStatement = CreateRole | AlterRole | DropRole | Grant | GrantRole | CreateToken | DropToken | DropOwned | ReassignOwned
+RoleStatement = (
+    CreateRole
+    | AlterRole
+    | AlterSettings
+    | AlterDefaultPrivileges
+    | DropRole
+    | Grant
+    | GrantRole
+    | CreateToken
+    | DropToken
+    | DropOwned
+    | ReassignOwned
+)
 
 TOKENS_MAX = 100  # of one role
+SETTINGS_MAX = 100  # of one role, and of the database
 
 
 def change_roles(statement: RoleStatement, acting: Role, catalog: Catalog) -> tuple[Change, list[Notice]]:
@@ -55,6 +72,12 @@ def change_roles(statement: RoleStatement, acting: Role, catalog: Catalog) -> tu
             if role.id in BUILT_IN and not (role.login and role.superuser):
                 raise FeatureNotSupported(f'role "{role.name}" must be a superuser who may log in', position=name.position)
             return Change(put_roles=(role,)), []
+        case AlterSettings():
+            role = _with_setting(statement, catalog)
+            return Change(put_roles=(role,) if role != catalog.all_roles()[role.id] else ()), []
+        case AlterDefaultPrivileges():
+            _check_roles("default privileges", catalog)
+            return alter_default_privileges(statement, acting, catalog), []
         case DropRole():
             return _drop(statement, catalog)
         case CreateToken():
@@ -92,6 +115,38 @@ def _changed(role: Role, options: RoleOptions) -> Role:
     return replace(role, login=login, superuser=superuser, verifier=verifier)
 
 
+def comment_on_role(statement: Comment, catalog: Catalog) -> Change:
+    """Returns the change that sets the comment of a role or of the database."""
+    if statement.kind == "database":
+        role = catalog.all_roles()[PUBLIC_ID]
+    else:
+        role = catalog.role(statement.name.name)
+        _check_roles("comments on a role", catalog)
+    return Change(put_roles=(replace(role, comment=statement.text or ""),))
+
+
+def _check_roles(what: str, catalog: Catalog) -> None:
+    """Raises 55000 in a lake without roles, which properties of a built-in role would end."""
+    if not catalog.has_roles:
+        hint = "CREATE ROLE first. Until then every client on this machine may do everything, and no other client anything."
+        raise ObjectNotInPrerequisiteState(f"{what} need roles", hint=hint)
+
+
+def _with_setting(statement: AlterSettings, catalog: Catalog) -> Role:
+    """Returns the role, or for the database PUBLIC, with the setting. Raises 55000 for a role in a lake without roles."""
+    if statement.role is None:
+        role = catalog.all_roles()[PUBLIC_ID]
+    else:
+        role = catalog.role(statement.role.name)
+        _check_roles("settings of a role", catalog)
+    settings = {name: value for name, value in role.settings.items() if name != (statement.setting or name)}
+    if statement.setting is not None and statement.values:
+        settings[statement.setting] = ", ".join(statement.values)
+    if len(settings) > SETTINGS_MAX:
+        raise ConfigurationLimitExceeded("too many settings", detail=f"A role can have {SETTINGS_MAX}.")
+    return replace(role, settings=settings)
+
+
 def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
     """Returns the change that removes roles, and notices.
 
@@ -120,6 +175,12 @@ def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
 def _objects(role: Role, catalog: Catalog) -> list[str]:
     """Returns descriptions of the objects that a role owns, and of those on which it has or has granted privileges."""
     lines: list[str] = []
+    for owner in catalog.roles.values():
+        for defaults in in_effect(owner, catalog.all_schemas()):
+            if owner.id == role.id:
+                lines.append(f"owner of {_described(defaults, owner, catalog)}")
+            elif mentions(defaults.entries, role.id):
+                lines.append(f"privileges for {_described(defaults, owner, catalog)}")
     for id, object in sorted(catalog.objects().items()):
         access = catalog.access.get(id, Access(id))
         if object.owner == role.id:
@@ -132,11 +193,14 @@ def _objects(role: Role, catalog: Catalog) -> list[str]:
     return lines
 
 
+def _described(defaults: DefaultPrivileges, owner: Role, catalog: Catalog) -> str:
+    inside = f" in schema {catalog.all_schemas()[defaults.schema].name}" if defaults.schema else ""
+    return f"default privileges on new {defaults.kind}s belonging to role {owner.name}{inside}"
+
+
 def _with_token(statement: CreateToken, catalog: Catalog) -> Role:
     """Returns the role with a new token. Raises 42710 for an existing name, 55000 in a lake without roles."""
-    if not catalog.has_roles:
-        hint = "CREATE ROLE first. Until then every client on this machine may do everything, and no other client anything."
-        raise ObjectNotInPrerequisiteState("tokens need roles", hint=hint)
+    _check_roles("tokens", catalog)
     assert statement.hash is not None  # the gateway adds it
     role = catalog.role(statement.role.name, statement.role.position)
     if statement.name in role.tokens:

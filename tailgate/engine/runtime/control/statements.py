@@ -255,7 +255,7 @@ class Statements:
                 case CreateTable() as creation:
                     owner = owner_id(request.statement.settings.get("role"), catalog)
                     table = replace(ddl.create_table(creation, request.statement.sql, catalog)[0], owner=owner)
-                    change, anew = Change(put=(table,)), False
+                    change, anew = ddl.with_default_privileges(Change(put=(table,)), catalog), False
                 case AlterTable() as statement:
                     altered, change = ddl.alter_table(statement, catalog, count_added(pa.ipc.open_stream(rows).read_all()) if rows else 0)
                     table, messages, anew = altered.after, altered.notices, altered.changes_plans

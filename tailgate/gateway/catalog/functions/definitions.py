@@ -12,6 +12,7 @@ from tailgate.lake.catalog import Function, Item, Sequence, Table, View
 from tailgate.lake.catalog.functions import arguments_of, result_of
 from tailgate.lake.catalog.indexes import definition, element_texts
 from tailgate.lake.catalog.names import Name, quoted
+from tailgate.lake.catalog.roles import PUBLIC_ID
 from tailgate.lake.catalog.schemas import is_system
 from tailgate.lake.errors import UndefinedColumn
 from tailgate.sql.binder.writes.updatable_views import updatable
@@ -171,4 +172,9 @@ class DefinitionFunctions(FunctionGroup):
         return next((text for kind in classes if (text := self.facts.descriptions.get((kind, oid, 0))) is not None), None)
 
     def shobj_description(self, oid: int, catalog: str) -> str | None:
+        """Returns the comment of a role or a database. That of the session's database is with PUBLIC."""
+        is_own = catalog == "pg_database" and oid == self._session.database_oid
+        role = self.facts.catalog.all_roles().get(PUBLIC_ID if is_own else oid) if is_own or catalog == "pg_authid" else None
+        if role is not None and role.comment:
+            return role.comment
         return self.facts.shared_descriptions.get((self.facts.by_name.get((11, catalog), 0), oid))

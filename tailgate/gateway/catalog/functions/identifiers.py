@@ -29,7 +29,7 @@ class IdentifierFunctions(FunctionGroup):
             ("regtype_out(oid) text", s.format_type),
             ("regproc_out(oid) text", lambda o: "-" if o == 0 else s.facts.procs.get(o, (str(o),))[0]),
             ("regprocedure_out(oid) text", s.regprocedure_out),
-            ("regnamespace_out(oid) text", lambda o: quoted(s.facts.namespaces[o]) if o in s.facts.namespaces else str(o)),
+            ("regnamespace_out(oid) text", s.regnamespace_out),
             ("regrole_out(oid) text", lambda o: s.facts.roles.get(o, str(o))),
             *((f"{reg}_out(oid) text", str) for reg in ("regconfig", "regdictionary")),  # Tailgate has no text search
             ("regclass_in(text) oid", s.regclass_in),
@@ -95,6 +95,11 @@ class IdentifierFunctions(FunctionGroup):
             return "-" if oid == 0 else str(oid)
         name, namespace, _ = class_row
         return quoted(name) if self._visible_class(oid) else f"{quoted(self.facts.namespaces[namespace])}.{quoted(name)}"
+
+    def regnamespace_out(self, oid: int) -> str:
+        if oid not in self.facts.namespaces:
+            return "-" if oid == 0 else str(oid)
+        return quoted(self.facts.namespaces[oid])
 
     def regclass_in(self, text: str) -> int:
         if text.isdecimal():

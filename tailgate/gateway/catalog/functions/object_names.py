@@ -38,6 +38,7 @@ class Session(Protocol):
     """The part of a session that the functions use. `process` is the value of pg_backend_pid()."""
 
     database: str
+    database_oid: int
     user: str
     process: int
 
@@ -132,7 +133,7 @@ class Facts:
             self.settings = dict(connection.execute("SELECT lower(name), setting FROM pg.fixed_pg_settings").fetchall())
             fixed = f"SELECT classoid, objoid, objsubid, description FROM pg.pg_description WHERE objoid < {FIRST_ID}"
             descriptions = connection.execute(fixed).fetchall()
-            shared = connection.execute("SELECT classoid, objoid, description FROM pg.pg_shdescription").fetchall()
+            shared = connection.execute("SELECT classoid, objoid, description FROM pg.fixed_pg_shdescription").fetchall()
             self.shared_descriptions = {(a, b): text for a, b, text in shared}
             self.fixed_descriptions = {(a, b, c): text for a, b, c, text in descriptions}
         self.procs = {**self.fixed_procs, **{i.id: (i.name, i.schema) for i in catalog.visible if isinstance(i, Function)}}

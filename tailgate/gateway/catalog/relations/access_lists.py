@@ -9,8 +9,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tailgate.lake.catalog import Catalog, Item
-from tailgate.lake.catalog.roles import COLUMN_PRIVILEGES, PUBLIC, PUBLIC_ID, AccessList, Granted
+from tailgate.lake.catalog.roles import (
+    COLUMN_PRIVILEGES,
+    PRIVILEGES_OF,
+    PUBLIC,
+    PUBLIC_ID,
+    RELATION_PRIVILEGES,
+    AccessList,
+    Granted,
+    in_effect,
+)
 from tailgate.lake.catalog.schemas import Schema, is_system
+
+OBJECT_TYPES = {"relation": "r", "sequence": "S", "type": "T", "schema": "n"}  # pg_default_acl.defaclobjtype
+DEFAULT_LISTS = 13 << 28  # the first oid of pg_default_acl
 
 
 def access_list(object: Item | Schema, catalog: Catalog) -> list[str] | None:
@@ -27,6 +39,17 @@ def column_access_lists(item: Item, catalog: Catalog) -> dict[int, list[str]]:
     """Returns pg_attribute.attacl of the columns with privileges, by position."""
     access = catalog.access.get(item.id)
     return {} if access is None else {place: _texts(of, COLUMN_PRIVILEGES, catalog) for place, of in access.columns.items()}
+
+
+def pg_default_acl(catalog: Catalog) -> Iterator[dict[str, Any]]:
+    """Yields the privileges of ALTER DEFAULT PRIVILEGES."""
+    lists = ((role, each) for role in catalog.roles.values() for each in in_effect(role, catalog.all_schemas()))
+    for number, (role, each) in enumerate(lists):
+        letters = PRIVILEGES_OF.get(each.kind, RELATION_PRIVILEGES)
+        yield {
+            "oid": DEFAULT_LISTS + number, "defaclrole": role.id, "defaclnamespace": each.schema, "defaclobjtype": OBJECT_TYPES[each.kind],
+            "defaclacl": _texts(each.entries, letters, catalog),
+        }  # fmt: skip
 
 
 def relation_grants(catalog: Catalog) -> Iterator[dict[str, Any]]:

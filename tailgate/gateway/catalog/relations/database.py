@@ -107,7 +107,8 @@ def build(connection: duckdb.DuckDBPyConnection) -> None:
     macros, views = definitions()
     connection.execute(macros)
     connection.execute(
-        "CREATE TABLE pg.made_roles (oid UINTEGER, rolname VARCHAR, rolsuper BOOLEAN, rolcanlogin BOOLEAN, rolpassword VARCHAR); "
+        "CREATE TABLE pg.made_roles (oid UINTEGER, rolname VARCHAR, rolsuper BOOLEAN, rolcanlogin BOOLEAN, rolpassword VARCHAR,"
+        " rolconfig VARCHAR[], comment VARCHAR); "
         "CREATE TABLE pg.made_grants"
         " (relation UINTEGER, attnum SMALLINT, grantor UINTEGER, grantee UINTEGER, privilege VARCHAR, grantable BOOLEAN)"
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailgate.gateway.catalog.relations import composite_rows, domain_rows, enum_rows, sequence_rows
-from tailgate.gateway.catalog.relations.access_lists import access_list, column_access_lists
+from tailgate.gateway.catalog.relations.access_lists import access_list, column_access_lists, pg_default_acl
 from tailgate.gateway.catalog.relations.constraint_rows import (
     INDEXES,
     checks_of,
@@ -25,10 +25,11 @@ from tailgate.gateway.catalog.relations.constraint_rows import (
 )
 from tailgate.gateway.catalog.relations.sequence_rows import persistence, shown_default
 from tailgate.gateway.catalog.relations.storage import COLLATION, storage_of
+from tailgate.gateway.settings.definitions import find
 from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Composite, Domain, Enum, Function, Index, Item, Sequence, Table, View
 from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.indexes import expression_text, indexes
-from tailgate.lake.catalog.roles import OPERATOR_ID, PUBLIC_ID
+from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.catalog.schemas import BUILT_IN, SYSTEM, TAILGATE_ID, is_system
 from tailgate.lake.ranges import MULTIRANGES, RANGES
 from tailgate.lake.types import Field
@@ -338,18 +339,26 @@ def pg_auth_members(catalog: Catalog) -> Iterator[Row]:
 
 OURS = (
     pg_auth_members, pg_namespace, pg_class, pg_attribute, pg_attrdef, pg_type, pg_index, pg_constraint, pg_rewrite, pg_depend, pg_proc,
-    sequence_rows.pg_sequence, enum_rows.pg_enum, pg_description,
+    sequence_rows.pg_sequence, enum_rows.pg_enum, pg_description, pg_default_acl,
 )  # fmt: skip
 TABLES = {f.__name__: f for f in OURS}
 
 
+def _shown_name(name: str) -> str:
+    """Returns the name of a setting in PostgreSQL's spelling."""
+    setting = find(name)
+    return name if setting is None else setting.name
+
+
 def roles(catalog: Catalog) -> list[Row]:
-    """Returns the rows for pg_roles and pg_authid."""
+    """Returns the rows for pg_roles, pg_authid, pg_db_role_setting and pg_shdescription. That of PUBLIC has the database's settings."""
     return [
-        {"oid": r.id, "rolname": r.name, "rolsuper": r.superuser, "rolcanlogin": r.login, "rolpassword": r.verifier}
+        {
+            "oid": r.id, "rolname": r.name, "rolsuper": r.superuser, "rolcanlogin": r.login, "rolpassword": r.verifier,
+            "rolconfig": [f"{_shown_name(name)}={value}" for name, value in r.settings.items()] or None, "comment": r.comment or None,
+        }
         for r in catalog.all_roles().values()
-        if r.id != PUBLIC_ID
-    ]
+    ]  # fmt: skip
 
 
 def all_rows(catalog: Catalog) -> Iterable[tuple[str, list[Row]]]:

@@ -18,6 +18,7 @@ CREATE MACRO pg_datetime_precision(type, modifier) AS
     WHEN type = 1186 THEN CASE WHEN modifier < 0 OR (modifier & 65535) = 65535 THEN 6 ELSE modifier & 65535 END END AS INTEGER);
 CREATE MACRO pg_interval_type(type, modifier) AS
     CASE WHEN type = 1186 THEN upper(nullif(regexp_extract(pg_format_type_2(type, modifier), '^interval[()0-9]* (.*)$', 1), '')) END;
+CREATE MACRO pg_database_oid() AS CAST(CASE WHEN pg_current_database_0() = 'postgres' THEN 5 ELSE 16384 END AS UINTEGER);
 
 -- view pg_catalog.pg_settings
 SELECT name, CASE WHEN unit IS NULL THEN coalesce(pg_current_setting_2(name, true), setting) ELSE setting END, unit, category, short_desc,
@@ -27,11 +28,23 @@ UNION ALL
 SELECT * FROM pg.tailgate_settings
 
 -- view pg_catalog.pg_roles
-SELECT CASE WHEN oid = 10 THEN pg_operator_0() ELSE rolname END, * EXCLUDE (rolname) FROM pg.fixed_pg_roles
+SELECT CASE WHEN oid = 10 THEN pg_operator_0() ELSE rolname END, * EXCLUDE (rolname)
+       REPLACE ((SELECT m.rolconfig FROM pg.made_roles m WHERE m.oid = r.oid) AS rolconfig)
+FROM pg.fixed_pg_roles r
 UNION ALL
 SELECT rolname, rolsuper, true, false, false, rolcanlogin, false, CAST(-1 AS INTEGER), '********', CAST(NULL AS TIMESTAMPTZ), false,
-       CAST(NULL AS VARCHAR[]), oid
-FROM pg.made_roles WHERE oid <> 10
+       rolconfig, oid
+FROM pg.made_roles WHERE oid NOT IN (0, 10)
+
+-- view pg_catalog.pg_db_role_setting
+SELECT CASE WHEN oid > 0 THEN CAST(0 AS UINTEGER) ELSE pg_database_oid() END, oid, rolconfig FROM pg.made_roles WHERE rolconfig IS NOT NULL
+
+-- view pg_catalog.pg_shdescription
+SELECT objoid, classoid, description FROM pg.fixed_pg_shdescription
+WHERE objoid <> pg_database_oid() OR NOT EXISTS (FROM pg.made_roles WHERE oid = 0 AND comment IS NOT NULL)
+UNION ALL
+SELECT CASE WHEN oid > 0 THEN oid ELSE pg_database_oid() END, CAST(CASE WHEN oid > 0 THEN 1260 ELSE 1262 END AS UINTEGER), comment
+FROM pg.made_roles WHERE comment IS NOT NULL
 
 -- view pg_catalog.pg_authid
 SELECT r.oid, r.rolname, r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreatedb, r.rolcanlogin, r.rolreplication, r.rolbypassrls,
@@ -44,7 +57,7 @@ SELECT n.nspname, c.relname, pg_pg_get_userbyid_1(c.relowner), s.seqtypid, s.seq
 FROM pg.pg_sequence s JOIN pg.pg_class c ON c.oid = s.seqrelid JOIN pg.pg_namespace n ON n.oid = c.relnamespace
 
 -- view pg_catalog.pg_database
-SELECT CASE WHEN current.name = 'postgres' THEN CAST(5 AS UINTEGER) ELSE CAST(16384 AS UINTEGER) END, current.name, CAST(10 AS UINTEGER),
+SELECT pg_database_oid(), current.name, CAST(10 AS UINTEGER),
        CAST(6 AS INTEGER), 'c', false, true, CAST(-1 AS INTEGER), CAST(0 AS UINTEGER), CAST(0 AS UINTEGER), CAST(1663 AS UINTEGER), 'C', 'C',
        NULL, NULL, CAST(NULL AS VARCHAR[])
 FROM (SELECT pg_current_database_0() AS name) AS current
@@ -53,7 +66,7 @@ SELECT * REPLACE (list_transform(datacl, lambda a: replace(a, 'postgres', pg_ope
 WHERE datname <> pg_current_database_0()
 
 -- view pg_catalog.pg_user
-SELECT rolname, oid, rolcreatedb, rolsuper, rolreplication, rolbypassrls, '********', CAST(NULL AS TIMESTAMPTZ), CAST(NULL AS VARCHAR[])
+SELECT rolname, oid, rolcreatedb, rolsuper, rolreplication, rolbypassrls, '********', CAST(NULL AS TIMESTAMPTZ), rolconfig
 FROM pg.pg_roles WHERE rolcanlogin
 
 -- view pg_catalog.pg_group

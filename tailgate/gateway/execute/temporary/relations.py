@@ -81,7 +81,7 @@ async def answer(session: Session, bound: Bound) -> str | None:
         case s.Grant(kind="secret" | "connection" as kind, objects=names):
             for item in filter(None, (_find(session, n) for n in names)):
                 raise e.WrongObjectType(f'"{item.name}" is not a {kind}')
-        case s.Comment(kind=kind, name=name) if kind != "schema" and _find(session, name) is not None:
+        case s.Comment(kind=kind, name=name) if kind not in ("schema", "database", "role") and _find(session, name) is not None:
             _check_owner(session, statement)
             session.naming.put(*comment(statement, session.catalog).put)
             return "COMMENT"

@@ -15,7 +15,7 @@ from tailgate.sql.statements.definitions import AlterItem, AlterSequence, Commen
 from tailgate.sql.statements.kafka_statements import RefreshSchema, ResumeSource
 from tailgate.sql.statements.parsers.clauses import options, relation_name
 from tailgate.sql.statements.parsers.functions import function_name
-from tailgate.sql.statements.parsers.roles import role_name
+from tailgate.sql.statements.parsers.roles.roles import role_name
 from tailgate.sql.statements.parsers.sequences import alter_sequence
 from tailgate.sql.statements.parsers.tables.alter_table import alter_table
 from tailgate.sql.statements.parsers.types.domains import alter_domain
@@ -121,6 +121,10 @@ def comment(cursor: Parser) -> Comment | CommentOnFunction:
         table = relation_name(cursor)
         cursor.expect_word("is")
         return Comment("constraint", table, constraint, None if cursor.accept_word("null") else cursor.string())
+    if (shared := cursor.any_word("database", "role")) is not None:
+        this = role_name(cursor)
+        cursor.expect_word("is")
+        return Comment("role" if shared == "role" else "database", this, "", None if cursor.accept_word("null") else cursor.string())
     column = ""
     kind: ObjectKind | Literal["schema"] | None = "schema" if cursor.accept_word("schema") else kind_of(cursor)
     if kind is None and not cursor.accept_word("column"):

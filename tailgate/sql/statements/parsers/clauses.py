@@ -211,3 +211,30 @@ def time(cursor: Parser) -> int | QueryText:
 def since(cursor: Parser, start: int) -> str:
     """Returns the text from an offset to the end of the last consumed token."""
     return cursor.text[start : cursor.tokens[cursor.index - 1].end]
+
+
+def setting_name(cursor: Parser) -> str:
+    """Parses the name of a setting, name or name.name. Returns it in lower case."""
+    return str(relation_name(cursor)).lower()
+
+
+def assigned_values(cursor: Parser) -> tuple[str, ...]:
+    """Parses {= | TO} {value, … | DEFAULT}, after the name of a setting. Returns the values as text, () for DEFAULT."""
+    if not cursor.accept("=") and not cursor.accept_word("to"):
+        raise cursor.error()
+    return () if cursor.accept_word("default") else tuple(cursor.listed(setting_value))
+
+
+def setting_value(cursor: Parser) -> str:
+    """Parses a value of SET. Returns it as text."""
+    if cursor.at("+") or cursor.at("-"):
+        sign = cursor.advance().value
+        if cursor.token.kind not in ("integer", "decimal"):
+            raise cursor.error()
+        return (sign if sign == "-" else "") + cursor.advance().value
+    token = cursor.token
+    if token.kind not in ("word", "quoted", "string", "integer", "decimal"):
+        raise cursor.error()
+    if token.kind == "word" and token.value in ("interval",):
+        raise FeatureNotSupported("SET TIME ZONE INTERVAL is not supported", position=token.position)
+    return cursor.advance().value

@@ -28,15 +28,15 @@ from tailgate.sql.statements.kafka_statements import (
     ResumeSource,
 )
 from tailgate.sql.statements.parsers.alter import KINDS, alter_item
-from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, query, relation_name, since, with_options
+from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, query, relation_name, setting_name, since, with_options
 from tailgate.sql.statements.parsers.functions import drop_function, function_name
 from tailgate.sql.statements.parsers.kafka.connections import alter_secret
-from tailgate.sql.statements.parsers.roles import KINDS as ROLES
-from tailgate.sql.statements.parsers.roles import alter_role, drop_role
+from tailgate.sql.statements.parsers.roles.roles import KINDS as ROLES
+from tailgate.sql.statements.parsers.roles.roles import alter_role, drop_role
 from tailgate.sql.statements.parsers.schemas import alter_schema, drop_schema, schema_name
 from tailgate.sql.statements.parsers.unsupported import refuse, refuse_create, refuse_drop, refuse_show
 from tailgate.sql.statements.queries import Show
-from tailgate.sql.statements.session_statements import AlterRole, CreateRole, DropRole
+from tailgate.sql.statements.session_statements import AlterRole, AlterSettings, CreateRole, DropRole
 from tailgate.sql.statements.tables import AlterTable
 from tailgate.sql.statements.types import AlterDomain, AlterType
 from tailgate.sql.statements.values import QueryText
@@ -131,7 +131,17 @@ def _check_option(cursor: Parser) -> CheckOption:
 def alter(
     cursor: Parser,
 ) -> (
-    AlterItem | AlterTable | AlterSequence | AlterType | AlterDomain | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource
+    AlterItem
+    | AlterTable
+    | AlterSequence
+    | AlterType
+    | AlterDomain
+    | AlterRole
+    | AlterSettings
+    | AlterSchema
+    | AlterSecret
+    | RefreshSchema
+    | ResumeSource
 ):
     """Parses ALTER."""
     start = cursor.index
@@ -237,9 +247,3 @@ def show(cursor: Parser) -> Show:
         return Show("setting", setting="session_authorization")
     refuse_show(cursor, at)
     return Show("setting", setting=setting_name(cursor))
-
-
-def setting_name(cursor: Parser) -> str:
-    """Parses the name of a setting, name or name.name. Returns it in lower case."""
-    qualified_name = relation_name(cursor)
-    return str(qualified_name).lower()

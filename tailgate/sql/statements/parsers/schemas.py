@@ -10,7 +10,7 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.definitions import AlterSchema, CreateSchema, DropSchema
-from tailgate.sql.statements.parsers.roles import role_name
+from tailgate.sql.statements.parsers.roles.roles import role_name
 
 
 def schema_name(cursor: Parser) -> Name:

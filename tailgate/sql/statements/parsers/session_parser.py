@@ -6,8 +6,7 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements import session_statements as v
-from tailgate.sql.statements.parsers.clauses import if_not_exists, relation_name
-from tailgate.sql.statements.parsers.objects import setting_name
+from tailgate.sql.statements.parsers.clauses import assigned_values, if_not_exists, relation_name, setting_name, setting_value
 
 
 def begin(cursor: Parser) -> v.Begin:
@@ -120,7 +119,7 @@ def set_(cursor: Parser) -> v.Set:
             return v.Set("transaction snapshot", (cursor.string(),))
         return v.Set("transaction", _modes(cursor), local)
     if cursor.accept_word("time", "zone"):
-        return v.Set("timezone", () if cursor.any_word("local", "default") else (_value(cursor),), local)
+        return v.Set("timezone", () if cursor.any_word("local", "default") else (setting_value(cursor),), local)
     if cursor.accept_word("names"):
         return v.Set("client_encoding", () if cursor.accept_word("default") or cursor.token.kind == "end" else (cursor.string(),), local)
     if cursor.at_word("schema") and cursor.peek().kind == "string":
@@ -128,14 +127,8 @@ def set_(cursor: Parser) -> v.Set:
         return v.Set("search_path", (cursor.string(),), local)
     if cursor.at_word("role") or cursor.at_word("authorization"):
         key = {"role": "role", "authorization": "session_authorization"}[cursor.advance().value]
-        return v.Set(key, () if cursor.any_word("none", "default") else (_value(cursor),), local)
-    key = setting_name(cursor)
-    if not cursor.accept("=") and not cursor.accept_word("to"):
-        raise cursor.error()
-    if cursor.accept_word("default"):
-        return v.Set(key, (), local)
-    values = cursor.listed(_value)
-    return v.Set(key, tuple(values), local)
+        return v.Set(key, () if cursor.any_word("none", "default") else (setting_value(cursor),), local)
+    return v.Set(setting_name(cursor), assigned_values(cursor), local)
 
 
 def alter_system(cursor: Parser) -> v.AlterSystem:
@@ -143,25 +136,7 @@ def alter_system(cursor: Parser) -> v.AlterSystem:
     if cursor.accept_word("reset"):
         return v.AlterSystem(None if cursor.accept_word("all") else setting_name(cursor))
     cursor.expect_word("set")
-    name = setting_name(cursor)
-    if not cursor.accept("=") and not cursor.accept_word("to"):
-        raise cursor.error()
-    return v.AlterSystem(name, () if cursor.accept_word("default") else tuple(cursor.listed(_value)))
-
-
-def _value(cursor: Parser) -> str:
-    """Parses a value of SET. Returns it as text."""
-    if cursor.at("+") or cursor.at("-"):
-        sign = cursor.advance().value
-        if cursor.token.kind not in ("integer", "decimal"):
-            raise cursor.error()
-        return (sign if sign == "-" else "") + cursor.advance().value
-    token = cursor.token
-    if token.kind not in ("word", "quoted", "string", "integer", "decimal"):
-        raise cursor.error()
-    if token.kind == "word" and token.value in ("interval",):
-        raise FeatureNotSupported("SET TIME ZONE INTERVAL is not supported", position=token.position)
-    return cursor.advance().value
+    return v.AlterSystem(setting_name(cursor), assigned_values(cursor))
 
 
 def reset(cursor: Parser) -> v.Reset:

@@ -27,11 +27,13 @@ from tailgate.lake.uncommitted import is_local
 from tailgate.sql.new_items import with_article
 from tailgate.sql.sequence_definitions import create_sequence
 from tailgate.sql.statements import (
+    AlterDefaultPrivileges,
     AlterDomain,
     AlterItem,
     AlterKsqldbItem,
     AlterSchema,
     AlterSequence,
+    AlterSettings,
     AlterTable,
     AlterType,
     Comment,
@@ -75,7 +77,7 @@ Defining = Creation | AlterKsqldbItem | TypeStatement | CreateIndex | CreateSequ
 IN_BLOCKS = (
     CreateView | CreateTable | CreateFunction | CreateIndex | CreateSequence | AlterSequence | AlterTable | Dropping | AlterItem
     | AlterSchema | CreateSchema | Comment | CommentOnFunction | Grant | CreateEnum | CreateComposite | AlterType | CreateDomain
-    | DropOwned | ReassignOwned
+    | DropOwned | ReassignOwned | AlterSettings | AlterDefaultPrivileges
 )  # fmt: skip
 BLOCK_KINDS = ("table", "view", "materialized view", "index", "sequence", "type", "domain")  # of objects that a block may drop or alter
 
@@ -108,6 +110,7 @@ class Planning:
     def plan(self, statement: Defining, text: str, catalog: Catalog, creator: str | None, *, in_block: bool = False) -> Planned:
         """Returns the change of a statement over a catalog that knows the statement's names. `in_block`: the gateway checks the rows."""
         planned = self._plan(statement, text, catalog, creator, in_block=in_block)
+        planned = replace(planned, change=ddl.with_default_privileges(planned.change, catalog))
         ddl.check_types(planned.change.put, acting_role(creator, catalog), catalog)
         return planned
 
@@ -161,10 +164,8 @@ class Planning:
                 return _planned(tag, *ddl.create_schema(statement, creator, catalog))
             case AlterSchema():
                 return Planned(tag, ddl.alter_schema(statement, catalog))
-            case Comment():
-                return Planned(tag, ddl.comment(statement, catalog))
-            case CommentOnFunction():
-                return Planned(tag, ddl.comment_on_function(statement, catalog))
+            case Comment() | CommentOnFunction():
+                return Planned(tag, _commented(statement, catalog))
             case _ if isinstance(statement, ddl.RoleStatement):
                 planned = _planned(tag, *ddl.change_roles(statement, acting_role(creator, catalog), catalog))
                 check_inserts(planned.change, catalog)
@@ -207,6 +208,12 @@ class Planning:
         changed = block.including(planned.change, committed)
         notices = list(planned.notices)
         return {"tag": planned.tag, "n": newest.n, "time": newest.time, "notices": notices, "block": changed.to_json()}
+
+
+def _commented(statement: Comment | CommentOnFunction, catalog: Catalog) -> Change:
+    if isinstance(statement, CommentOnFunction):
+        return ddl.comment_on_function(statement, catalog)
+    return (ddl.comment_on_role if statement.kind in ("role", "database") else ddl.comment)(statement, catalog)
 
 
 def _types(statement: TypeStatement | AlterType | AlterDomain, text: str, catalog: Catalog, owner: int) -> Planned:

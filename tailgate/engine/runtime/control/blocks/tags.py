@@ -6,6 +6,7 @@ from tailgate.sql.statements import (
     AlterItem,
     AlterKsqldbItem,
     AlterRole,
+    AlterSettings,
     ControlQueries,
     CreateKsqldbItem,
     CreateRole,
@@ -45,6 +46,8 @@ def tag_of(statement: Statement) -> str:
             return "CREATE ROLE"
         case AlterRole():
             return "ALTER ROLE"
+        case AlterSettings(role=role):
+            return "ALTER DATABASE" if role is None else "ALTER ROLE"
         case DropRole():
             return "DROP ROLE"
         case _:

@@ -15,7 +15,7 @@ from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.definitions import SequenceOptions
 from tailgate.sql.statements.parsers.clauses import if_not_exists, since
-from tailgate.sql.statements.parsers.roles import role_name
+from tailgate.sql.statements.parsers.roles.roles import role_name
 from tailgate.sql.statements.parsers.sequences import combined, generation, identity_options, sequence_options
 from tailgate.sql.statements.parsers.tables.constraints import CONSTRAINTS, table_constraint
 from tailgate.sql.statements.parsers.tables.create_table import added_column

@@ -12,7 +12,7 @@ from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.parsers.clauses import relation_name, since
-from tailgate.sql.statements.parsers.roles import role_name
+from tailgate.sql.statements.parsers.roles.roles import role_name
 from tailgate.sql.statements.parsers.tables.constraints import check, column_constraint, table_constraint
 from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.tables import (

@@ -11,7 +11,7 @@ from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.parsers.clauses import relation_name
-from tailgate.sql.statements.parsers.roles import role_name
+from tailgate.sql.statements.parsers.roles.roles import role_name
 from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.types import (
     AddAttribute,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.statements.parsers.roles import role_name
+from tailgate.sql.statements.parsers.roles.roles import role_name
 from tailgate.sql.statements.session_statements import CreateToken, DropToken
 
 

@@ -14,8 +14,10 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidGrantOperation, Syn
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.clauses import relation_name
+from tailgate.sql.statements.parsers.roles.settings import alter_settings
 from tailgate.sql.statements.session_statements import (
     AlterRole,
+    AlterSettings,
     CreateRole,
     DropOwned,
     DropRole,
@@ -58,14 +60,16 @@ def create_role(cursor: Parser) -> CreateRole:
     return CreateRole(this, replace(role_options, login=login) if login and role_options.login is None else role_options)
 
 
-def alter_role(cursor: Parser) -> AlterRole:
-    """Parses {ROLE | USER | GROUP} name [WITH] options, after ALTER."""
+def alter_role(cursor: Parser) -> AlterRole | AlterSettings:
+    """Parses {ROLE | USER | GROUP} name {[WITH] options | SET … | RESET …}, after ALTER."""
     start = cursor.position
     kind = cursor.advance().text.upper()
     if cursor.at_word("all"):
-        raise FeatureNotSupported(f"ALTER {kind} ALL is not supported", position=start)
+        raise FeatureNotSupported(f"ALTER {kind} ALL is not supported", hint="Use ALTER DATABASE … SET.", position=start)
     this = role_name(cursor)
-    for words in (("rename",), ("set",), ("reset",), ("in", "database"), ("add",), ("drop",)):
+    if cursor.at_word("set") or cursor.at_word("reset"):
+        return alter_settings(cursor, this)
+    for words in (("rename",), ("in", "database"), ("add",), ("drop",)):
         if cursor.at_word(*words):
             raise FeatureNotSupported(f"ALTER {kind} … {' '.join(words).upper()} is not supported", position=cursor.position)
     cursor.accept_word("with")
@@ -152,14 +156,13 @@ def _membership(cursor: Parser, verb: Literal["grant", "revoke"], *, admin: bool
 
 def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRole:
     """Parses GRANT or REVOKE, which differ in a few key words."""
-    start = cursor.position
     cursor.expect_word(verb)
     if verb == "revoke" and cursor.accept_word("admin", "option", "for"):
         return _membership(cursor, verb, admin=True)
     option = verb == "revoke" and cursor.accept_word("grant", "option", "for")
     if _names_roles(cursor) and not option:
         return _membership(cursor, verb, admin=False)
-    privileges, of_columns, all = _privileges(cursor, verb, start)
+    privileges, of_columns, all = _privileges(cursor)
     cursor.expect_word("on")
     at = cursor.position
     if (other := cursor.any_word(*OTHER_OBJECTS)) is not None:
@@ -192,7 +195,7 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
     schemas = kind in ("schema", "relations of a schema", "sequences of a schema")
     objects = cursor.listed(lambda cursor: Name(name(cursor).name, None, at) if schemas else relation_name(cursor))
     cursor.expect_word("to" if verb == "grant" else "from")
-    roles = cursor.listed(_grantee)
+    roles = cursor.listed(grantee)
     option = option or (verb == "grant" and cursor.accept_word("with", "grant", "option"))
     by = None
     if cursor.accept_word("granted", "by") and cursor.any_word("current_user", "current_role") is None:
@@ -202,12 +205,12 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
         raise InvalidGrantOperation("column privileges are only valid for relations")
     one = kind.removesuffix("s of a schema")
     supported = PRIVILEGES_OF.get(one, RELATION_PRIVILEGES)
-    for privilege in privileges:
-        if privilege not in supported and not (one == "relation" and privilege in SEQUENCE_PRIVILEGES):
-            raise _invalid(privilege, one)
-    for privilege, _ in of_columns:
-        if privilege not in COLUMN_PRIVILEGES:
-            raise _invalid(privilege, "column")
+    for word in privileges:
+        if word not in supported and not (one == "relation" and word in SEQUENCE_PRIVILEGES):
+            raise _invalid(word, one)
+    for word, _ in of_columns:
+        if word not in COLUMN_PRIVILEGES:
+            raise _invalid(word, "column")
     listed = tuple(supported) if all else privileges
     return Grant(verb == "grant", listed, kind, tuple(objects), tuple(roles), all, of_columns, option, cascade, by)
 
@@ -229,13 +232,13 @@ def _invalid(privilege: str, kind: str) -> Exception:
     return InvalidGrantOperation(f"invalid privilege type {privilege} for {kind}")
 
 
-def _privileges(cursor: Parser, verb: str, start: int) -> tuple[tuple[str, ...], OfColumns, bool]:
+def _privileges(cursor: Parser) -> tuple[tuple[str, ...], OfColumns, bool]:
     """Parses ALL [PRIVILEGES] or a list of privileges. Returns those on whole objects, those on columns, and whether it is ALL."""
     if cursor.accept_word("all"):
         cursor.accept_word("privileges")
         columns = _columns(cursor)
         return (), tuple((privilege, columns) for privilege in COLUMN_PRIVILEGES if columns), not columns
-    listed = cursor.listed(lambda cursor: (_privilege(cursor, verb, start), _columns(cursor)))
+    listed = cursor.listed(lambda cursor: (privilege(cursor), _columns(cursor)))
     whole = tuple(privilege for privilege, columns in listed if not columns)
     return whole, tuple((privilege, columns) for privilege, columns in listed if columns), False
 
@@ -249,7 +252,7 @@ def _columns(cursor: Parser) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def _privilege(cursor: Parser, verb: str, start: int) -> str:
+def privilege(cursor: Parser) -> str:
     """Parses a privilege. Raises 0A000 if only PostgreSQL has it."""
     at = cursor.position
     if (other := cursor.any_word(*OTHER_PRIVILEGES)) is not None:
@@ -260,7 +263,7 @@ def _privilege(cursor: Parser, verb: str, start: int) -> str:
     raise SyntaxError_(f'unrecognized privilege type "{name(cursor).name}"', position=at)
 
 
-def _grantee(cursor: Parser) -> Name:
+def grantee(cursor: Parser) -> Name:
     """Parses [GROUP] role."""
     if cursor.at_word("group"):
         cursor.advance()

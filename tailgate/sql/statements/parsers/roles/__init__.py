@@ -1,0 +1,1 @@
+"""Parsers of statements about roles, their settings and privileges."""
