@@ -198,6 +198,8 @@ def _literal(cursor: KsqldbCursor) -> e.Constant:
     token = cursor.advance()
     if token.kind == "string":
         return e.Constant(token.value, token.position)
+    if cursor.token.kind == "word" and cursor.position == token.position + len(token.text):
+        raise SyntaxError_("identifiers must not start with a digit; surround the identifier with double quotes", position=token.position)
     if token.kind == "integer":
         return e.Constant(int(token.value), token.position)
     # a number with an exponent is a DOUBLE, others are DECIMAL

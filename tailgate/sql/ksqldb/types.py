@@ -87,7 +87,7 @@ def postgresql(type: TypeName) -> str:
         check_keys(type)
         return "jsonb"
     if type.name not in POSTGRESQL:
-        raise UndefinedObject(f'type "{type.name.upper()}" does not exist', position=type.position)
+        raise UndefinedObject(f"Cannot resolve unknown type: {type.name.upper()}", position=type.position)
     return POSTGRESQL[type.name]
 
 
@@ -108,7 +108,8 @@ def check(type: TypeName) -> None:
         elif not message and type.numbers[1] > type.numbers[0]:
             message = "DECIMAL precision must be >= scale"
         if message:
-            raise InvalidParameterValue(f"{message}: {text(type)}", hint="Write DECIMAL(precision, scale).", position=type.position)
+            digits = text(type).replace(", ", ",")
+            raise InvalidParameterValue(f"{message}: {digits}", hint="Write DECIMAL(precision, scale).", position=type.position)
         if type.numbers[0] > PRECISION_MAX:
             raise FeatureNotSupported(f"{text(type)} is not supported", hint=f"Use at most {PRECISION_MAX} digits.", position=type.position)
     duplicate = next((f for n, f in enumerate(type.fields) if f in type.fields[:n]), None)

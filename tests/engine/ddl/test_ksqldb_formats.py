@@ -54,6 +54,22 @@ JSON = {
         "counts": {"type": "object", "additionalProperties": {"type": "number"}},
     },
 }
+NODE = {"type": "object", "properties": {"next": {"$ref": "#"}}}
+REFERRING = {
+    "$ref": "#/definitions/Order",
+    "definitions": {
+        "Order": {
+            "type": "object",
+            "properties": {
+                "id": {"type": "integer"},
+                "a": {"$ref": "#/definitions/In"},
+                "l": {"type": "array", "items": {"$ref": "#/$defs/n~1"}},
+            },
+        },
+        "In": {"oneOf": [{"type": "null"}, {"$ref": "#/$defs/n~1"}]},
+    },
+    "$defs": {"n/": {"type": "object", "properties": {"definitions": {"type": "string"}}}},
+}
 MIXED = {
     "type": "record",
     "name": "R",
@@ -92,6 +108,9 @@ REGISTERED = {
     "avro-key": RegisteredSchema("AVRO", ('"long"',)),
     "alone-value": RegisteredSchema("AVRO", (json.dumps({"type": "record", "name": "R", "fields": [{"name": "ROWVAL", "type": "int"}]}),)),
     "json-value": RegisteredSchema("JSON", (json.dumps(JSON),)),
+    "node-value": RegisteredSchema("JSON", (json.dumps(NODE),)),
+    "outside-value": RegisteredSchema("JSON", (json.dumps({"$ref": "other.json"}),)),
+    "referring-value": RegisteredSchema("JSON", (json.dumps(REFERRING),)),
     "proto-value": RegisteredSchema("PROTOBUF", (PROTO,)),
     "proto-key": RegisteredSchema("PROTOBUF", ('syntax = "proto3"; message K { int32 a = 1; string b = 2; }',)),
     7: RegisteredSchema("AVRO", (json.dumps(MIXED),)),
@@ -160,6 +179,15 @@ def test_columns_of_a_json_schema() -> None:
         "inner": "STRUCT<X VARCHAR>",
         "counts": "MAP<VARCHAR, DOUBLE>",
     }
+
+
+def test_columns_of_a_json_schema_with_references() -> None:
+    item, _ = source("CREATE STREAM s WITH (kafka_topic = 'referring', value_format = 'json_sr')")
+    of_node = "STRUCT<DEFINITIONS VARCHAR>"
+    assert shown(item) == {"id": "BIGINT", "a": of_node, "l": f"ARRAY<{of_node}>"}
+    for topic, message in (("node", "more than 100 references"), ("outside", 'the reference "other.json"')):
+        with pytest.raises(TailgateError, match=message):
+            source(f"CREATE STREAM s WITH (kafka_topic = '{topic}', value_format = 'json_sr')")
 
 
 def test_columns_of_a_protobuf_schema() -> None:

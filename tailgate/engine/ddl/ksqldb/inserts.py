@@ -171,8 +171,7 @@ def _check_columns(statement: InsertQuery, translation: Translation, target: Sou
     actual = _split(list(translation.columns), translation.message_key)
     if actual != expected:
         raise DatatypeMismatch(
-            "Incompatible schema between results and sink.",
-            detail=f"Result schema is {_shown(actual)}. Sink schema is {_shown(expected)}.",
+            f"Incompatible schema between results and sink.\nResult schema is {_shown(actual)}\nSink schema is {_shown(expected)}",
             position=statement.query.position,
         )
 
@@ -186,7 +185,7 @@ def _split(columns: Columns, keys: tuple[str, ...]) -> tuple[Columns, Columns]:
 
 
 def _shown(columns: tuple[Columns, Columns]) -> str:
-    key, others = ([f"{ksqldb_name(name)} {types.shown(type)}" for name, type in part] for part in columns)
+    key, others = ([f"`{ksqldb_name(name)}` {types.in_schema(type)}" for name, type in part] for part in columns)
     return ", ".join([*(f"{column} KEY" for column in key), *others])
 
 

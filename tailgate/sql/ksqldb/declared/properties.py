@@ -223,7 +223,11 @@ def _format(properties: dict[str, s.PropertyValue], part: Literal["KEY", "VALUE"
     """Returns the format of the key or the value. `default`: None if it is required."""
     typed = properties.get(f"{part}_FORMAT", properties.get("FORMAT"))
     if typed is None and default is None:
-        raise InvalidParameterValue('Missing required property "VALUE_FORMAT" which has no default value.', position=position)
+        raise InvalidParameterValue(
+            "Statement is missing the 'VALUE_FORMAT' property from the WITH clause. Either provide one or set a default via the"
+            " 'ksql.persistence.default.format.value' config.",
+            position=position,
+        )
     format = default if typed is None and default is not None else ItemFormat(str(typed).upper())
     if format.name not in FORMATS:
         raise InvalidParameterValue(f"Unknown format: {format.name}", position=position)

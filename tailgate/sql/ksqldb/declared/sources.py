@@ -28,7 +28,7 @@ def message_key(statement: s.CreateItem, *, required: bool = True) -> tuple[s.Co
             what = "PRIMARY KEY" if column.role == "primary key" else "KEY"
             other = "KEY" if column.role == "primary key" else "PRIMARY KEY"
             raise InvalidTableDefinition(
-                f"Column {ksqldb_name(column.name)} is a '{what}' column: please use '{other}' for {statement.type}s.",
+                f"Column `{ksqldb_name(column.name)}` is a '{what}' column: please use '{other}' for {statement.type}s.",
                 position=column.position,
             )
     keys = tuple(column for column in statement.columns if column.role == role)

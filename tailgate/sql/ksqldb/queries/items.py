@@ -177,7 +177,8 @@ def name_of(item: e.SelectItem, scope: Scope) -> str:
         case _ if item.alias is not None:
             return item.alias
         case e.ColumnReference(column, str(source)) if sum(column in s.columns for s in scope.sources) > 1:
-            return scope.name(column, next(s for s in scope.sources if source in s.names))
+            owner = next((s for s in scope.sources if source in s.names), None)
+            return column if owner is None else scope.name(column, owner)
         case e.ColumnReference(column):
             return column
         case e.FieldAccess(_, str(name)):

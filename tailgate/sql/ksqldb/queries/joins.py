@@ -149,6 +149,7 @@ def _key_column(scope: Scope, source: Scope, name: str, type: e.TypeName) -> Key
 def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope], right: Scope) -> FromClause:
     """Returns the join of FROM so far, with these scopes, with one more stream or table."""
     _check_kind(left, join, item)
+    _check_sides(join, (*scopes, right))
     together = replace(left, co_partitioned=(*left.co_partitioned, item))
     if is_stream(item):
         return _joined_streams(together, join, item, scopes, right)
@@ -181,7 +182,9 @@ def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope
     )
     if join.kind in ("right", "full"):
         raise FeatureNotSupported(
-            f"Invalid join type: {join.kind} outer joins by a foreign key are not supported", hint="Use LEFT JOIN.", position=join.position
+            f"Invalid join type: {join.kind}-outer join not supported for foreign-key table-table join.",
+            hint="Use LEFT JOIN.",
+            position=join.position,
         )
     if left.type == "table":
         return joined  # it has the key of the left table
@@ -249,7 +252,7 @@ def _stream_sides(join: e.JoinClause, left: Scope, both: Scope, right: Scope) ->
         if _reads(one, left, both) and _reads(other, right, both):
             return one, other
     raise InvalidColumnReference(
-        "Invalid join condition: each side of the equality must read columns of one side of the join.", position=join.condition.position
+        "Invalid join condition: a side of the equality must read columns of the joined stream.", position=join.condition.position
     )
 
 
@@ -312,7 +315,7 @@ def _check_kind(left: FromClause, join: e.JoinClause, item: Item) -> None:
         return
     if left.type == "stream" and join.kind in ("right", "full"):
         raise FeatureNotSupported(
-            f"Invalid join type: {join.kind} outer joins of a stream and a table are not supported",
+            f"{join.kind.capitalize()} outer joins between streams and tables are not supported.",
             hint="Use LEFT JOIN.",
             position=join.position,
         )
@@ -339,8 +342,35 @@ def _equality(join: e.JoinClause) -> e.Operation:
             f"JOINs on multiple conditions are not yet supported. Got {ksqldb_text(condition)}.", position=condition.position
         )
     if not isinstance(condition, e.Operation) or condition.operator != "=":
-        raise InvalidColumnReference("Invalid join condition: ON must be one equality", position=condition.position)
+        raise InvalidColumnReference("Only equality join criteria is supported.", position=condition.position)
     return condition
+
+
+def _check_sides(join: e.JoinClause, sources: Sequence[Scope]) -> None:
+    """Raises 42P10 unless each side of ON reads columns of one source, and not of the same. `sources`: those that are joined."""
+    condition = _equality(join)
+    names = []
+    for operand in condition.operands:
+        read = {_source_of(part, sources) for part in e.walk(operand) if isinstance(part, e.ColumnReference)}
+        if len(read) != 1:
+            raise InvalidColumnReference(
+                f"Invalid comparison expression '{ksqldb_text(operand)}' in join '{ksqldb_text(condition)}'."
+                " Each side of the join comparision must contain references from exactly one source.",
+                position=condition.position,
+            )
+        names.append(f"`{ksqldb_name(read.pop())}`")
+    if names[0] == names[1]:
+        raise InvalidColumnReference(
+            "Each side of the join must reference exactly one source and not the same source."
+            f" Left side references {names[0]} and right references {names[1]}",
+            position=condition.position,
+        )
+
+
+def _source_of(reference: e.ColumnReference, sources: Sequence[Scope]) -> str:
+    """Returns the name of the source of a column, or the name with which it is written."""
+    owners = [source for source in sources if reference.source in (None, *source.names) and reference.column in source.columns]
+    return owners[0].names[0] if owners else reference.source or ""
 
 
 def _left_side(join: e.JoinClause, keys: Sequence[Typed], left: Scope, both: Scope, *, is_of_stream: bool) -> tuple[Typed, Typed]:

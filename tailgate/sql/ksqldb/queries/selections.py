@@ -53,7 +53,7 @@ from tailgate.sql.ksqldb.queries.joins import FromClause, KeyColumn
 from tailgate.sql.ksqldb.queries.references import qualified
 from tailgate.sql.ksqldb.queries.scope import ROWKEY, WINDOWSTART, Scope
 from tailgate.sql.ksqldb.queries.translation import Translator
-from tailgate.sql.ksqldb.queries.windows import check_window, windowed, with_session_keys, without_bounds
+from tailgate.sql.ksqldb.queries.windows import check_bounds, check_window, windowed, with_session_keys, without_bounds
 from tailgate.sql.ksqldb.typed.values import Typed
 
 LATEST = {"stream": "max", "table": "ksqldb_high_watermark"}  # a group of a table stays when its last row leaves
@@ -84,6 +84,8 @@ def aggregation(query: e.SelectQuery, source: FromClause, target: str = "") -> T
     check_clauses(query)
     is_push = not target
     query = qualified(query, source.scope)
+    if query.window is not None:
+        check_bounds(query, source.scope)
     window_keys: tuple[e.Expression, ...] = ()
     inner = _of_keys(query, source.scope if query.window is None else without_bounds(source.scope))
     conditions = [*source.conditions, *(f"{_key(key, inner).text} IS NOT NULL" for key in query.group_by)]
@@ -109,7 +111,7 @@ def aggregation(query: e.SelectQuery, source: FromClause, target: str = "") -> T
         if item.expression in query.group_by:
             key_names.setdefault(item.expression, name)
     for key in () if is_push else key_names:
-        check_once(listed_names((key_names[key],)), [item for item in items if item[0].expression == key])
+        check_once(expression_text(key), [item for item in items if item[0].expression == key])
     check_distinct(items)
     check_grouping(query, items, (*query.group_by, *window_keys))
     missing = [key for key in query.group_by if key not in key_names]
@@ -321,6 +323,6 @@ def _projection(query: e.SelectQuery, source: FromClause, items: Items, added: s
 def check_clauses(query: e.SelectQuery) -> None:
     """Raises 42809 for EMIT FINAL without windows, and 42803 for a window without GROUP BY."""
     if query.window is not None and not query.group_by:
-        raise GroupingError("WINDOW clause requires a GROUP BY clause", position=query.window.position)
+        raise GroupingError("WINDOW clause requires a GROUP BY clause.", position=query.window.position)
     if query.emit == "final" and query.window is None:
         raise WrongObjectType("EMIT FINAL is only supported for windowed aggregations.", hint="Use EMIT CHANGES.", position=query.position)

@@ -27,6 +27,7 @@ from tailgate.lake.errors import (
 )
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import functions, types
+from tailgate.sql.ksqldb.expression_texts import text as expression_text
 from tailgate.sql.ksqldb.functions.calls import call, row_count, with_unit
 from tailgate.sql.ksqldb.functions.volatile import OF_PLACE, VOLATILE, now
 from tailgate.sql.ksqldb.names import ksqldb_name
@@ -66,7 +67,7 @@ class Translator:
         self.scope, self._per_record = scope, per_record
         self._aggregates, self.clause, self._no_tables = aggregates, clause, no_tables
         self._limits, self._order, self._keys = grouping.limits, order(scope.position), grouping.keys
-        self._in_table = self._in_aggregate = False
+        self._in_table, self._in_aggregate = False, ""  # the name of the aggregate around an argument
         self.row_counts: dict[str, None] = {}  # the texts of the numbers of rows that table functions have returned, in order
         self._parameters: Mapping[str, Typed] = {}  # of lambdas, with their values
         self._variables = count(1)
@@ -95,7 +96,7 @@ class Translator:
             case e.Cast(operand, target):
                 return cast(self.expression(operand), target, expression.position)
             case e.FieldAccess(operand, name):
-                return nested.field(self.expression(operand), name, expression.position)
+                return nested.field(self.expression(operand), name, expression_text(operand), expression.position)
             case e.Subscript(operand, index):
                 return nested.subscript(self.expression(operand), self.expression(index), expression.position)
             case e.Constructor():
@@ -105,7 +106,7 @@ class Translator:
             case _:
                 assert_never(expression)
 
-    def condition(self, expression: e.Expression) -> Typed:
+    def condition(self, expression: e.Expression, *, is_when: bool = False) -> Typed:
         """Returns a condition of WHERE, HAVING, CASE or FILTER, where NULL counts as false. Raises 42804 for another type than BOOLEAN."""
         at = expression.position
         match expression:
@@ -129,7 +130,11 @@ class Translator:
                 return self._negated(comparisons.between(self._operand(operand, low), *bounds, at), negated)
         typed = self.expression(expression)
         if typed.type not in (types.BOOLEAN, types.UNKNOWN):
-            raise DatatypeMismatch(f"a condition should evaluate to BOOLEAN but is {types.shown(typed.type)} instead", position=at)
+            type = types.in_schema(typed.type)
+            if is_when:
+                message = f"WHEN operand type should be boolean.\nType for '{expression_text(expression)}' is {type}"
+                raise DatatypeMismatch(message, position=at)
+            raise DatatypeMismatch(f"a condition should evaluate to BOOLEAN but is {type} instead", position=at)
         return typed
 
     def _is_key(self, expression: e.Expression) -> bool:
@@ -252,7 +257,8 @@ class Translator:
             return self._volatile(function.name, function.position)
         function = with_unit(function)
         before = self._in_aggregate, self._in_table
-        self._in_aggregate, self._in_table = before[0] or is_aggregate, before[1] or is_table
+        self._in_aggregate = before[0] or (function.name.upper() if is_aggregate else "")
+        self._in_table = before[1] or is_table
         arguments = self._all(function.arguments)
         self._in_aggregate, self._in_table = before
         if is_aggregate or is_table:
@@ -267,7 +273,7 @@ class Translator:
         """Returns the value of a volatile function: for each row, or outside of aggregates for each change of a group."""
         if self.scope.is_pulled and name not in OF_PLACE:
             return now(name)
-        is_of_row, record = self._per_record or self._in_aggregate, tuple[str, ...]()
+        is_of_row, record = self._per_record or bool(self._in_aggregate), tuple[str, ...]()
         if name in OF_PLACE:
             if not self._parameters and not self._in_table:
                 record = self.scope.place if is_of_row else self._grouping.place
@@ -280,13 +286,14 @@ class Translator:
         """Raises 42803 for an aggregate or a table function in a place that has none."""
         name, message = function.name.upper(), ""
         if is_aggregate and self._in_aggregate:
-            message = "Aggregate functions can not be nested"
+            message = f"Aggregate functions can not be nested: {self._in_aggregate}({name}())"
         elif not is_aggregate and self._in_table:
             message = "Table functions can not be nested"
         elif self._parameters:
             message = f"Lambda functions can not contain {'aggregate' if is_aggregate else 'table'} functions: {name}"
         elif self.clause not in ("SELECT", "HAVING"):
             message = f"{self.clause} does not support {'aggregate' if is_aggregate else 'table'} functions: {name}"
+            message += " is an aggregate function." if is_aggregate else ""
         elif is_aggregate and not self._aggregates:
             message = f"Use of aggregate function {name} requires a GROUP BY clause."
         elif not is_aggregate:
@@ -296,7 +303,7 @@ class Translator:
 
     def _case(self, case: e.CaseExpression) -> Typed:
         if case.operand is None:
-            conditions = [self.condition(condition) for condition, _ in case.branches]
+            conditions = [self.condition(condition, is_when=True) for condition, _ in case.branches]
         else:
             operand = self.expression(case.operand)
             conditions = [comparisons.comparison("=", operand, self.expression(value), value.position) for value, _ in case.branches]
@@ -307,7 +314,7 @@ class Translator:
             raise DatatypeMismatch("Invalid Case expression. All case branches have a NULL type", position=case.position)
         of_other_types = {r.type.name if r.type.name not in types.NUMBERS else "number" for r in results if r.type != types.UNKNOWN}
         if len(of_other_types) > 1:
-            listed = ", ".join(dict.fromkeys(types.shown(r.type) for r in results if r.type != types.UNKNOWN))
+            listed = ", ".join(dict.fromkeys(types.in_schema(r.type) for r in results if r.type != types.UNKNOWN))
             message = "Invalid Case expression. Type for all 'THEN' clauses should be the same."
             raise DatatypeMismatch(f"{message} Got: {listed}", position=case.position)
         values, type = of_one_type(results, case.position)

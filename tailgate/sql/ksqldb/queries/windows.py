@@ -18,14 +18,18 @@ from dataclasses import replace
 from typing import Literal
 
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import InvalidParameterValue, WrongObjectType
+from tailgate.lake.errors import InvalidParameterValue, UndefinedColumn, WrongObjectType
 from tailgate.sql.ksqldb import expressions as e
+from tailgate.sql.ksqldb.functions import AGGREGATE_NAMES
+from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.queries.items import source_columns
 from tailgate.sql.ksqldb.queries.joins import FromClause
 from tailgate.sql.ksqldb.queries.scope import ROWKEY, WINDOWSTART, Scope
 from tailgate.sql.ksqldb.typed.values import Typed
 
 COLUMNS = frozenset(("window_start", "window_end"))  # of tumble, hop and session
+STORE = "Aggregate-Aggregate-Materialize"  # the name that ksqlDB gives to the state of an aggregation
 DEFAULT_GRACE_MS = DEFAULT_RETENTION_MS = 24 * 3_600_000
 
 
@@ -33,14 +37,37 @@ def check_window(window: e.WindowClause, source: FromClause) -> None:
     """Raises 22023, or 42809 for a table."""
     if source.type == "table":
         raise WrongObjectType("WINDOW clause is only supported for streams", position=window.position)
-    if window.size <= 0 or (window.advance is not None and not 0 < window.advance <= window.size):
-        raise InvalidParameterValue(
-            "the size of a window must be positive, and its advance positive and at most the size", position=window.position
+    is_session, message = window.kind == "session", ""
+    if window.size <= 0:
+        message = "Gap time (gapMs) cannot be zero or negative." if is_session else "Window size (sizeMs) must be larger than zero."
+    elif window.advance is not None and not 0 < window.advance <= window.size:
+        message = (
+            "Window advancement interval should be more than zero and less than window duration which is"
+            f" {window.size} ms, but given advancement interval is: {window.advance} ms"
         )
-    if window.retention is not None and window.retention < window.size + (window.grace or 0):
-        raise InvalidParameterValue(
-            "RETENTION must not be less than the size of the window and GRACE PERIOD together", position=window.position
+    elif window.retention is not None and window.retention < window.size + (window.grace or 0):
+        store, size = ("session", "the session inactivity gap") if is_session else ("window", "its window size")
+        message = (
+            f"The retention period of the {store} store {STORE} must be no smaller than {size} plus the grace period."
+            f" Got {'gap' if is_session else 'size'}=[{window.size}], grace=[{window.grace or 0}], retention=[{window.retention}]"
         )
+    if message:
+        raise InvalidParameterValue(message, position=window.position)
+
+
+def check_bounds(query: e.SelectQuery, scope: Scope) -> None:
+    """Raises 42703 for a bound of the windows of a query, other than of its source, in WHERE, GROUP BY and aggregates.
+
+    They are columns of SELECT and HAVING only.
+    """
+    aggregates = [p for p in e.walk((query.items, query.having)) if isinstance(p, e.FunctionCall) and p.name in AGGREGATE_NAMES]
+    for part in e.walk((query.where, query.group_by, *(call.arguments for call in aggregates))):
+        if isinstance(part, e.ColumnReference) and part.column in WINDOW_BOUNDS and part.column not in source_columns(scope.sources):
+            raise UndefinedColumn(
+                f"Window bounds column {ksqldb_name(part.column)} can only be used in the SELECT clause of windowed aggregations"
+                " and can not be passed to aggregate functions.",
+                position=part.position,
+            )
 
 
 def windowed(window: e.WindowClause, source: FromClause, conditions: list[str], emit: Literal["", "changes", "final"]) -> tuple[str, Scope]:

@@ -59,7 +59,7 @@ def cast(value: Typed, target: TypeName, position: int) -> Typed:
         # a literal is text first, because PostgreSQL refuses a statement whose literal is not a value of the type
         text = f"CAST({value.text} AS text)" if value.text.startswith("'") else value.text
         return Typed(f"CAST({text} AS {postgresql})", target, value.may_fail or not types.widens(source, target))
-    raise CannotCoerce(f"Cast of {types.shown(source)} to {types.shown(target)} is not supported", position=position)
+    raise CannotCoerce(f"Cast of {types.in_schema(source)} to {types.in_schema(target)} is not supported", position=position)
 
 
 def _check_inside(source: TypeName, target: TypeName, position: int) -> None:

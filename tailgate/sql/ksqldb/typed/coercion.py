@@ -27,13 +27,17 @@ def of_one_type(values: Sequence[Typed], position: int) -> tuple[list[Typed], Ty
     for other in joined_types:
         joined = _joined(type, other)
         if joined is None:
-            raise _mismatch(type, f"a value of type {types.shown(other)}", position)
+            raise DatatypeMismatch(
+                f"operator does not exist: {types.in_schema(type)} = {types.in_schema(other)}",
+                hint="You might need to add explicit type casts.",
+                position=position,
+            )
         type = joined
     return [coerced(v, type) for v in converted], type
 
 
 def _mismatch(type: TypeName, value: str, position: int) -> DatatypeMismatch:
-    return DatatypeMismatch(f"invalid input syntax for type {types.shown(type)}: {value}", position=position)
+    return DatatypeMismatch(f"invalid input syntax for type {types.in_schema(type)}: {value}", position=position)
 
 
 def _literal(value: Typed, first: TypeName, position: int) -> Typed:

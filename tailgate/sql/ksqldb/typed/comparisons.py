@@ -43,14 +43,21 @@ def comparison(sign: str, left: Typed, right: Typed, position: int) -> Typed:
     """Returns left sign right. Raises 42804 for types that are not compared, and 22007 for a text of another form."""
     if sign != "is distinct from" and types.UNKNOWN in (left.type, right.type):
         raise DatatypeMismatch(
-            f"Comparison with NULL not supported: {left.text} {sign} {right.text}", hint="Use IS NULL or IS NOT NULL.", position=position
+            f"Comparison with NULL not supported: {_shown(left.type)} {sign} {_shown(right.type)}",
+            hint="Use IS NULL or IS NOT NULL.",
+            position=position,
         )
     one, other = _as_moment(left, right, position), _as_moment(right, left, position)
     if not _compares(sign, one.type.name, other.type.name):
         raise DatatypeMismatch(
-            f"Operator {NAMES[sign]} cannot be used to compare {types.shown(left.type)} and {types.shown(right.type)}", position=position
+            f"Operator {NAMES[sign]} cannot be used to compare {types.in_schema(left.type)} and {types.in_schema(right.type)}",
+            position=position,
         )
     return condition(f"{one.text} {sign.upper()} {other.text}", (one, other))
+
+
+def _shown(type: types.TypeName) -> str:
+    return "NULL" if type == types.UNKNOWN else types.in_schema(type)
 
 
 def _compares(sign: str, one: str, other: str) -> bool:
@@ -84,7 +91,7 @@ def like(operands: Sequence[Typed], position: int) -> Typed:
     """Returns text LIKE pattern [ESCAPE character]. Raises 42804 for other types than VARCHAR."""
     for operand in operands:
         if operand.type not in (types.VARCHAR, types.UNKNOWN):
-            raise DatatypeMismatch(f"LIKE expects VARCHAR(STRING), got: {types.shown(operand.type)}", position=position)
+            raise DatatypeMismatch(f"LIKE expects STRING, got: {types.in_schema(operand.type)}", position=position)
     if len(operands) == 3 and len(str(operands[2].constant)) != 1:
         raise InvalidParameterValue("ESCAPE must be one character", position=position)
     escape = f" ESCAPE {operands[2].text}" if len(operands) == 3 else ""
@@ -96,7 +103,7 @@ def logical(sign: str, operands: Sequence[Typed], position: int) -> Typed:
     """Returns NOT, AND or OR of conditions. Raises 42804 for other types than BOOLEAN."""
     for operand in operands:
         if operand.type not in (types.BOOLEAN, types.UNKNOWN):
-            raise DatatypeMismatch(f"{sign.upper()} expects BOOLEAN, got: {types.shown(operand.type)}", position=position)
+            raise DatatypeMismatch(f"{sign.upper()} expects BOOLEAN, got: {types.in_schema(operand.type)}", position=position)
     if sign == "not":
         return condition(f"NOT {operands[0].text}", operands)
     return condition(f" {sign.upper()} ".join(o.text for o in operands), operands)

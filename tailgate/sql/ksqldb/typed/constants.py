@@ -71,7 +71,7 @@ def moment_of(text: str, type: TypeName, position: int) -> Typed:
                 return Typed(f"time '{time.fromisoformat(text)}'", type)
         return Typed(f"timestamp '{timestamp_of(text)}'", type)
     except ValueError:
-        shown = types.shown(type)
+        shown = types.in_schema(type)
         raise InvalidDatetimeFormat(f'invalid input syntax for type {shown}: "{text}"', position=position) from None
 
 

@@ -19,18 +19,21 @@ NUMBER = re.compile(r"[0-9]+|\(-[0-9]+\)")
 def fields(structure: Typed, position: int) -> tuple[str, ...]:
     """Returns the names of the fields of a structure. Raises 42804."""
     if structure.type.name != "struct":
-        raise DatatypeMismatch(f"Expected STRUCT type, got: {types.shown(structure.type)}", position=position)
+        raise DatatypeMismatch(f"Expected STRUCT type, got: {types.in_schema(structure.type)}", position=position)
     return structure.type.fields
 
 
-def field(structure: Typed, name: str | None, position: int) -> Typed:
-    """Returns structure->name. Names match regardless of case; an equal one comes first. Raises 42703 or 42804."""
+def field(structure: Typed, name: str | None, shown: str, position: int) -> Typed:
+    """Returns structure->name. Names match regardless of case; an equal one comes first. `shown`: the text of the structure.
+
+    Raises 42703 or 42804.
+    """
     names = fields(structure, position)
     if name is None:
         raise FeatureNotSupported("->* is not supported here", hint="Use it as an item of SELECT.", position=position)
     spelling = next((f for f in names if f == name), None) or next((f for f in names if f.lower() == name.lower()), None)
     if spelling is None:
-        raise UndefinedColumn(f"Could not find field '{ksqldb_name(name)}'.", position=position)
+        raise UndefinedColumn(f"Could not find field '{ksqldb_name(name)}' in '{shown}'.", position=position)
     return part(structure, literal(ksqldb_name(spelling)), structure.type.arguments[names.index(spelling)])
 
 
@@ -42,7 +45,7 @@ def subscript(collection: Typed, index: Typed, position: int) -> Typed:
     if collection.type.name == "array" and index.type.name in ("int", "bigint"):
         return part(collection, _from_zero(index.text), collection.type.arguments[0], may_fail=may_fail)
     raise DatatypeMismatch(
-        f"Subscript of type {types.shown(index.type)} is not supported for {types.shown(collection.type)}", position=position
+        f"Subscript of type {types.in_schema(index.type)} is not supported for {types.in_schema(collection.type)}", position=position
     )
 
 

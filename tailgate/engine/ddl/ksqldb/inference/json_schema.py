@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
+from itertools import count
+from typing import Any, TypeAlias
+from urllib.parse import unquote
 
 from tailgate.engine.ddl.ksqldb.inference import naming
 from tailgate.engine.ddl.ksqldb.inference.naming import Columns
@@ -15,28 +18,56 @@ INTEGERS = {"int8": types.INT, "int16": types.INT, "int32": types.INT}
 TITLES = {"Date": types.DATE, "Time": types.TIME, "Timestamp": types.TIMESTAMP}
 DATA = "org.apache.kafka.connect.data."
 PRECISION = 38  # of a decimal without an annotation
+REFERENCES_MAX = 100  # in a schema, with those inside of the parts to which it refers
+Parts: TypeAlias = Callable[[str], dict[str, Any]]  # the part of a schema to which a reference refers
 
 
 def inferred(text: str) -> Columns | TypeName:
     """Returns the columns of an object, or the type of another schema. Raises 22023."""
-    schema = _present(json.loads(text))
+    root = json.loads(text)
+    parts = _parts(root)
+    schema = _present(root, parts)
     if _is_object(schema):
-        return naming.columns((name, _type(member)) for name, member in _members(schema))
-    type = _type(schema)
+        return naming.columns((name, _type(member, parts)) for name, member in _members(schema))
+    type = _type(schema, parts)
     if type is None:
         raise InvalidParameterValue("the schema in the registry has a type that ksqlDB lacks")
     return type
 
 
-def _present(schema: dict[str, Any]) -> dict[str, Any]:
-    """Returns the only schema besides null of a union, or the schema itself."""
+def _parts(root: dict[str, Any]) -> Parts:
+    """Returns the parts of a schema by JSON pointers to them, which raise 22023 for another schema and for too many references."""
+    references = count(1)
+
+    def part(reference: str) -> dict[str, Any]:
+        if next(references) > REFERENCES_MAX:  # a schema that contains itself has no end
+            raise InvalidParameterValue(f"the schema in the registry has more than {REFERENCES_MAX} references")
+        first, *path = unquote(reference).split("/")
+        found: Any = root if first == "#" else None
+        for step in path:
+            found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+        if not isinstance(found, dict):
+            raise InvalidParameterValue(f'the reference "{reference}" of the schema in the registry is not a part of the schema')
+        return found
+
+    return part
+
+
+def _present(schema: dict[str, Any], parts: Parts) -> dict[str, Any]:
+    """Returns the schema to which one refers, the only schema besides null of a union, or the schema itself."""
+    if isinstance(schema.get("$ref"), str):
+        return _present({**_without(schema, "$ref"), **parts(schema["$ref"])}, parts)
     branches = [s for s in schema.get("oneOf") or schema.get("anyOf") or () if s.get("type") != "null"]
     if len(branches) == 1:
-        return {**{k: v for k, v in schema.items() if k not in ("oneOf", "anyOf")}, **branches[0]}
+        return _present({**_without(schema, "oneOf", "anyOf"), **branches[0]}, parts)
     if isinstance(schema.get("type"), list):
         kinds = [t for t in schema["type"] if t != "null"]
         return {**schema, "type": kinds[0] if len(kinds) == 1 else ""}
     return schema
+
+
+def _without(schema: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in schema.items() if name not in names}
 
 
 def _is_object(schema: dict[str, Any]) -> bool:
@@ -49,9 +80,9 @@ def _members(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return sorted(members, key=lambda member: member[1].get("connect.index", len(members)))
 
 
-def _type(schema: dict[str, Any]) -> TypeName | None:
+def _type(schema: dict[str, Any], parts: Parts) -> TypeName | None:
     """Returns the type of a schema, None if ksqlDB has none for it."""
-    schema = _present(schema)
+    schema = _present(schema, parts)
     title, connect = str(schema.get("title", "")).removeprefix(DATA), schema.get("connect.type")
     match schema.get("type"):
         case "boolean":
@@ -66,11 +97,11 @@ def _type(schema: dict[str, Any]) -> TypeName | None:
         case "string":
             return types.BYTES if connect == "bytes" else types.VARCHAR
         case "array" if connect == "map":
-            return naming.map_of(_type(_present(schema["items"])["properties"]["value"]))
+            return naming.map_of(_type(_present(schema["items"], parts)["properties"]["value"], parts))
         case "array" if isinstance(schema.get("items"), dict):
-            return naming.array(_type(schema["items"]))
+            return naming.array(_type(schema["items"], parts))
         case "object" if _is_object(schema):
-            return naming.struct((name, _type(member)) for name, member in _members(schema))
+            return naming.struct((name, _type(member, parts)) for name, member in _members(schema))
         case "object" if isinstance(schema.get("additionalProperties"), dict):
-            return naming.map_of(_type(schema["additionalProperties"]))
+            return naming.map_of(_type(schema["additionalProperties"], parts))
     return None

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashSet;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -195,17 +196,22 @@ public final class KsqldbCollections {
     return JsonbTree.text(map);
   }
 
-  public static UTF8String ksqldbMapKeys(UTF8String map) { return JsonbTree.text(new ArrayList<>(entries(map).keySet())); }
+  /** Returns the entries of a map in the order that a map of ksqlDB has: that of a HashMap, created for this number of entries. */
+  private static Map<String, Object> hashed(UTF8String map) {
+    Map<String, Object> entries = entries(map), hashed = new HashMap<>(entries.size());
+    entries.forEach(hashed::put);  // putAll would make a larger table
+    return hashed;
+  }
 
-  public static UTF8String ksqldbMapValues(UTF8String map) { return JsonbTree.text(new ArrayList<>(entries(map).values())); }
+  public static UTF8String ksqldbMapKeys(UTF8String map) { return JsonbTree.text(new ArrayList<>(hashed(map).keySet())); }
+
+  public static UTF8String ksqldbMapValues(UTF8String map) { return JsonbTree.text(new ArrayList<>(hashed(map).values())); }
 
   /** Returns the entries of a map as structures with the fields K and V. */
   public static UTF8String ksqldbEntries(UTF8String map, boolean byKey) {
-    Map<String, Object> entries = entries(map);
-    Map<String, Object> ordered = new TreeMap<>();
-    ordered.putAll(entries);
+    Map<String, Object> entries = byKey ? new TreeMap<>(hashed(map)) : hashed(map);
     List<Object> out = new ArrayList<>();
-    for (var entry : (byKey ? ordered : entries).entrySet()) {
+    for (var entry : entries.entrySet()) {
       Map<String, Object> structure = new TreeMap<>(JsonbTree.KEY_ORDER);
       structure.put("K", entry.getKey());
       structure.put("V", entry.getValue());
