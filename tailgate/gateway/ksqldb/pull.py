@@ -16,9 +16,12 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedTable
 from tailgate.sql import statements as s
 from tailgate.sql.ksqldb import expressions as e
+from tailgate.sql.ksqldb.expression_texts import text as expression_text
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries import PushQuery, from_clause, is_stream, projection, push_query
+from tailgate.sql.ksqldb.queries.scopes import column_types
+from tailgate.sql.ksqldb.types import in_schema
 
 SCAN_SETTING = "ksql.query.pull.table.scan.enabled"
 COMPARISONS = ("=", "<", "<=", ">", ">=", "<>", "!=")
@@ -48,7 +51,7 @@ def pulled(query: e.SelectQuery, catalog: Catalog, *, scans: bool) -> Pulled:
     _check_clauses(query)
     _check_stored(item, query.source.position)
     if not scans and key_of(item):
-        _check_key(query, key_of(item))
+        _check_key(query, item)
     clause = from_clause(query, catalog)
     scope = replace(clause.scope, is_pulled=True, of_table=tuple(n for n in clause.scope.of_table if n == "rowtime"))
     if set(WINDOW_BOUNDS) <= set(scope.columns):
@@ -98,23 +101,40 @@ def _check_stored(item: Item, position: int) -> None:
         raise FeatureNotSupported(f"a pull query of {ksqldb_name(item.name)} is not supported", position=position)
 
 
-def _check_key(query: e.SelectQuery, key: tuple[str, ...]) -> None:
-    """Raises 22023 unless WHERE has a value, or a list of them, for each column of the key."""
-    required = {name for name in key if name not in WINDOW_BOUNDS}
-    if not required <= _fixed(query.where):
-        missing = ", ".join(ksqldb_name(name) for name in sorted(required))
-        raise InvalidParameterValue(
-            f"WHERE clause missing key column(s): {missing}. Table scans are disabled.",
-            hint=f"SET '{SCAN_SETTING}' = 'true'.",
-            position=query.position,
-        )
+def _check_key(query: e.SelectQuery, item: Item) -> None:
+    """Raises 22023 unless each operand of OR in WHERE has a value, or a list of them, for each column of the key."""
+    keys = [name for name in key_of(item) if name not in WINDOW_BOUNDS]
+    message = "Missing WHERE clause." if query.where is None else ""
+    for disjunct in () if query.where is None else _disjuncts(query.where):
+        fixed = [name for name in keys if name in _fixed(disjunct)]
+        if not fixed:
+            message = f"WHERE clause missing key column for disjunct: {expression_text(disjunct)}."
+        elif fixed != keys:
+            types = column_types(item)
+            specified = ", ".join(f"`{ksqldb_name(name)}`" for name in fixed)
+            expected = ", ".join(f"`{ksqldb_name(name)}` {in_schema(types[name])}" for name in keys)
+            message = f"Multi-column sources must specify every key in the WHERE clause. Specified: [{specified}] Expected: [{expected}]."
+        if message:
+            break
+    if message:
+        raise InvalidParameterValue(f"{message} Table scans are disabled.", hint=f"SET '{SCAN_SETTING}' = 'true'.", position=query.position)
 
 
-def _fixed(condition: e.Expression | None) -> set[str]:
+def _disjuncts(condition: e.Expression) -> list[e.Expression]:
+    """Returns the operands of OR, or the condition itself."""
+    match condition:
+        case e.Operation("or", operands):
+            return [disjunct for operand in operands for disjunct in _disjuncts(operand)]
+    return [condition]
+
+
+def _fixed(condition: e.Expression) -> set[str]:
     """Returns the columns for which a condition has a value or a list of values."""
     match condition:
         case e.Operation("and", operands):
             return set().union(*map(_fixed, operands))
+        case e.Operation("or", (first, *others)):
+            return _fixed(first).intersection(*map(_fixed, others))
     equality = _equality(condition)
     return set() if equality is None else {equality[0]}
 

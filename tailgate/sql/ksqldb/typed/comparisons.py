@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from tailgate.lake.errors import DatatypeMismatch, InvalidParameterValue
 from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.typed.coercion import MOMENTS, of_one_type
 from tailgate.sql.ksqldb.typed.constants import moment_of
 from tailgate.sql.ksqldb.typed.values import Typed, moment_of_varchar
@@ -56,7 +57,7 @@ def comparison(sign: str, left: Typed, right: Typed, position: int) -> Typed:
     return condition(f"{one.text} {sign.upper()} {other.text}", (one, other))
 
 
-def _shown(type: types.TypeName) -> str:
+def _shown(type: TypeName) -> str:
     return "NULL" if type == types.UNKNOWN else types.in_schema(type)
 
 

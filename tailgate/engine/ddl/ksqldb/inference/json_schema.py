@@ -43,12 +43,12 @@ def _parts(root: dict[str, Any]) -> Parts:
         if next(references) > REFERENCES_MAX:  # a schema that contains itself has no end
             raise InvalidParameterValue(f"the schema in the registry has more than {REFERENCES_MAX} references")
         first, *path = unquote(reference).split("/")
-        found: Any = root if first == "#" else None
+        target: Any = root if first == "#" else None
         for step in path:
-            found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
-        if not isinstance(found, dict):
+            target = target.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
+        if not isinstance(target, dict):
             raise InvalidParameterValue(f'the reference "{reference}" of the schema in the registry is not a part of the schema')
-        return found
+        return target
 
     return part
 
