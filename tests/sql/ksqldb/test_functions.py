@@ -73,7 +73,8 @@ def test_the_page_is_that_of_the_rows() -> None:
         ("ARRAY[1] >= ARRAY[1]", "42804", "Operator GREATER_THAN_OR_EQUAL cannot be used"),
         ("1 BETWEEN 'a' AND 2", "42804", "Operator GREATER_THAN_OR_EQUAL cannot be used to compare INTEGER and STRING"),
         ("1 IN (1, 'a')", "42804", 'invalid input syntax for type INTEGER: "a"'),
-        ("CASE WHEN true THEN 1 ELSE 'a' END", "42804", "Invalid Case expression. Type for all 'THEN' clauses"),
+        ("CASE WHEN true THEN 1 ELSE 'a' END", "42804", "Type for the default clause should be the same as for 'THEN' clauses"),
+        ("CASE WHEN true THEN 1 WHEN false THEN 'a' END", "42804", "THEN expression 'WHEN false THEN 'a'' has type: STRING"),
         ("CASE WHEN 1 THEN 1 END", "42804", "WHEN operand type should be boolean.\nType for '1' is INTEGER"),
         (
             "CASE WHEN true THEN ARRAY[1, ABS(2)] ELSE ARRAY[UCASE('a')] END",

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timezone
-from itertools import count
+from itertools import count, pairwise
 
 from typing_extensions import assert_never
 
@@ -28,6 +28,7 @@ from tailgate.lake.errors import (
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.expression_texts import text as expression_text
+from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.functions.calls import call, row_count, with_unit
 from tailgate.sql.ksqldb.functions.volatile import OF_PLACE, VOLATILE, now
 from tailgate.sql.ksqldb.names import ksqldb_name
@@ -312,12 +313,32 @@ class Translator:
             results.append(self.expression(case.otherwise))
         if all(result.type == types.UNKNOWN for result in results):
             raise DatatypeMismatch("Invalid Case expression. All case branches have a NULL type", position=case.position)
-        of_other_types = {r.type.name if r.type.name not in types.NUMBERS else "number" for r in results if r.type != types.UNKNOWN}
-        if len(of_other_types) > 1:
-            listed = ", ".join(dict.fromkeys(types.in_schema(r.type) for r in results if r.type != types.UNKNOWN))
-            message = "Invalid Case expression. Type for all 'THEN' clauses should be the same."
-            raise DatatypeMismatch(f"{message} Got: {listed}", position=case.position)
+        _check_results(case, [result.type for result in results])
         values, type = of_one_type(results, case.position)
         whens = "".join(f" WHEN {c.text} THEN {v.text}" for c, v in zip(conditions, values, strict=False))
         ending = "" if case.otherwise is None else f" ELSE {values[-1].text}"
         return Typed(f"CASE{whens}{ending} END", type, any(part.may_fail for part in (*values, *conditions)))
+
+
+def _check_results(case: e.CaseExpression, results: Sequence[TypeName]) -> None:
+    """Raises 42804 unless the results of CASE, which have these types, are all numbers or all of one type."""
+    known = [(type, branch) for type, branch in zip(results, case.branches, strict=False) if type != types.UNKNOWN]
+    for (previous, _), (type, (condition, value)) in pairwise(known):
+        if _kind(previous) != _kind(type):
+            raise DatatypeMismatch(
+                "Invalid Case expression. Type for all 'THEN' clauses should be the same.\n"
+                f"THEN expression 'WHEN {expression_text(condition)} THEN {expression_text(value)}' has type: {types.in_schema(type)}.\n"
+                f"Previous THEN expression(s) type: {types.in_schema(previous)}.",
+                position=case.position,
+            )
+    default = types.UNKNOWN if case.otherwise is None else results[-1]
+    if known and default != types.UNKNOWN and _kind(known[-1][0]) != _kind(default):
+        raise DatatypeMismatch(
+            "Invalid Case expression. Type for the default clause should be the same as for 'THEN' clauses.\n"
+            f"THEN type: {types.in_schema(known[-1][0])}.\nDEFAULT type: {types.in_schema(default)}.",
+            position=case.position,
+        )
+
+
+def _kind(type: TypeName) -> str:
+    return "number" if type.name in types.NUMBERS else type.name
