@@ -322,8 +322,8 @@ class Translator:
 
 def _check_results(case: e.CaseExpression, results: Sequence[TypeName]) -> None:
     """Raises 42804 unless the results of CASE, which have these types, are all numbers or all of one type."""
-    known = [(type, branch) for type, branch in zip(results, case.branches, strict=False) if type != types.UNKNOWN]
-    for (previous, _), (type, (condition, value)) in pairwise(known):
+    branches = [(type, branch) for type, branch in zip(results, case.branches, strict=False) if type != types.UNKNOWN]
+    for (previous, _), (type, (condition, value)) in pairwise(branches):
         if _kind(previous) != _kind(type):
             raise DatatypeMismatch(
                 "Invalid Case expression. Type for all 'THEN' clauses should be the same.\n"
@@ -332,10 +332,10 @@ def _check_results(case: e.CaseExpression, results: Sequence[TypeName]) -> None:
                 position=case.position,
             )
     default = types.UNKNOWN if case.otherwise is None else results[-1]
-    if known and default != types.UNKNOWN and _kind(known[-1][0]) != _kind(default):
+    if branches and default != types.UNKNOWN and _kind(branches[-1][0]) != _kind(default):
         raise DatatypeMismatch(
             "Invalid Case expression. Type for the default clause should be the same as for 'THEN' clauses.\n"
-            f"THEN type: {types.in_schema(known[-1][0])}.\nDEFAULT type: {types.in_schema(default)}.",
+            f"THEN type: {types.in_schema(branches[-1][0])}.\nDEFAULT type: {types.in_schema(default)}.",
             position=case.position,
         )
 
