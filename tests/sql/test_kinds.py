@@ -34,6 +34,7 @@ def test_each_statement_returns_rows_or_a_tag() -> None:
         "AlterKsqldbItem",
         "Define",
         "Drop",
+        "DropAbsent",
         "AlterItem",
         "Pause",
         "ControlQueries",

@@ -46,6 +46,7 @@ SCRIPTS = (
     "current_of",
     "privileges",
     "role_settings",
+    "drop_absent",
     "array_parts",
     "multidimensional_arrays",
     "numerics",

@@ -265,6 +265,8 @@ class _Rules:
                 "range", exp.Literal.number(first), exp.Add(this=call("len", arguments[0]), expression=exp.Literal.number(first))
             )
             return exp.Cast(this=call("unnest", indexes), to=exp.DataType.build("INTEGER", dialect="duckdb"))
+        if name == "aclexplode":
+            return call("unnest", self.ours("acl_entries", arguments))
         if name == "pg_listening_channels":
             return call("unnest", call(f"pg_{name}_0"))
         if name == "array_lower":
@@ -351,6 +353,7 @@ CLASSES: dict[type[exp.Expr], str] = {
     exp.StringToArray: "string_to_array",
     exp.StrToMap: "str_to_map",
     exp.CurrentTimestamp: "now",
+    exp.Format: "format",
 }
 
 # A rule takes nodes of its class only.

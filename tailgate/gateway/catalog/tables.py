@@ -10,7 +10,7 @@ from collections.abc import Collection
 from sqlglot import exp
 
 from tailgate.gateway.catalog.relations.database import relations, table_name
-from tailgate.gateway.catalog.trees import folded
+from tailgate.gateway.catalog.trees import call, folded
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, UndefinedFunction, UndefinedTable
@@ -21,7 +21,7 @@ EMPTY = {
     "pg_options_to_table": {"option_name": "VARCHAR", "option_value": "VARCHAR"},
     "pg_partition_tree": {"relid": "UINTEGER", "parentrelid": "UINTEGER", "isleaf": "BOOLEAN", "level": "INTEGER"},
 }
-DERIVED = (*EMPTY, "generate_subscripts", "pg_listening_channels")
+DERIVED = (*EMPTY, "generate_subscripts", "pg_listening_channels", "aclexplode")
 TABLE_FUNCTIONS = ("ExplodingGenerateSeries", "Unnest", "Explode", "GenerateSeries")
 
 
@@ -68,4 +68,7 @@ def _derived(table: exp.Table) -> None:
     alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
     columns = [exp.alias_(exp.cast(exp.Null(), kind, dialect="duckdb"), column) for column, kind in EMPTY.get(name, {}).items()]
     one = exp.select(*(columns or [exp.alias_(table.this.copy(), alias.this.copy())]))
+    if name == "aclexplode":  # the fields of its rows are columns
+        fields = exp.PropertyEQ(this=exp.to_identifier("recursive"), expression=exp.true())
+        one = exp.select(call("unnest", exp.Anonymous(this="acl_entries", expressions=table.this.expressions), fields))
     table.replace(exp.Subquery(this=one.where(exp.false()) if columns else one, alias=alias.copy()))

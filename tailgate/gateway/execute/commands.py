@@ -13,8 +13,9 @@ from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.session.transactions import State
 from tailgate.gateway.settings.definitions import Setting, find
 from tailgate.lake import errors as e
-from tailgate.lake.catalog.names import list_of, quoted
+from tailgate.lake.catalog.names import Name, list_of, quoted
 from tailgate.sql import statements as s
+from tailgate.sql.new_items import with_article
 
 PLPGSQL = "plpgsql"  # the only extension
 
@@ -180,3 +181,43 @@ def create_extension(session: Session, bound: Bound, statement: s.CreateExtensio
         raise e.DuplicateObject(f'extension "{PLPGSQL}" already exists')
     session.notice(f'extension "{PLPGSQL}" already exists, skipping', sqlstate=e.DuplicateObject.sqlstate)
     return "CREATE EXTENSION"
+
+
+def drop_absent(session: Session, bound: Bound, statement: s.DropAbsent, values: Sequence[object]) -> str:
+    """Executes DROP of an object of a kind that does not exist. Raises PostgreSQL's error, or with IF EXISTS sends its notice."""
+    tag = f"DROP {statement.kind.upper()}"
+    session.settings.check_writable(tag)
+    if statement.kind in ("database", "tablespace"):
+        catalog_changes.check_outside_block(session, tag)
+    for name in statement.names:
+        if statement.kind == "database" and name.name == session.client.database:
+            raise e.ObjectInUse("cannot drop the currently open database")
+        error = _absent(session, statement, name)
+        if not statement.if_exists:
+            raise error
+        words = error.message.replace(" for table ", " for relation ").replace(' for encoding "UTF8"', "")
+        session.notice(f"{words}, skipping")
+    return tag
+
+
+NOUNS = {"foreign data wrapper": "foreign-data wrapper", "statistics": "statistics object"}  # in messages, where they differ from the kind
+
+
+def _absent(session: Session, statement: s.DropAbsent, name: Name) -> e.TailgateError:
+    """Returns PostgreSQL's error for an object that does not exist. Raises 42809 for a relation of another kind."""
+    catalog, kind, at = session.catalog, statement.kind, statement.table or name
+    if at.schema is not None and catalog.find_schema(at.schema) is None:
+        return e.InvalidSchemaName(f'schema "{at.schema}" does not exist')
+    if statement.table is not None:
+        if catalog.find(at) is None:
+            return e.UndefinedTable(f'relation "{at}" does not exist')
+        return e.UndefinedObject(f'{kind} "{name}" for {"relation" if kind == "rule" else "table"} "{at.name}" does not exist')
+    if kind == "foreign table":
+        if (item := catalog.find(name)) is not None:
+            hint = f"Use DROP {item.kind.upper()} to remove {with_article(item.kind)}."
+            raise e.WrongObjectType(f'"{name.name}" is not a foreign table', hint=hint)
+        return e.UndefinedObject(f'foreign table "{name}" does not exist')
+    if kind == "database":
+        return e.InvalidCatalogName(f'database "{name}" does not exist')
+    encoding = ' for encoding "UTF8"' if kind == "collation" else ""
+    return e.UndefinedObject(f'{NOUNS.get(kind, kind)} "{name}"{encoding} does not exist')

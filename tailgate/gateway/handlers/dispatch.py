@@ -301,6 +301,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Discard: Executor(commands.discard),
     s.Define: Executor(commands.define),
     s.CreateExtension: Executor(commands.create_extension),
+    s.DropAbsent: Executor(commands.drop_absent),
     s.Listen: Executor(commands.listen),
     s.Unlisten: Executor(commands.unlisten),
     s.Notify: Executor(commands.notify),

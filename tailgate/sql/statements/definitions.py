@@ -319,6 +319,16 @@ class DropSchema:
 
 
 @dataclass(frozen=True, slots=True)
+class DropAbsent:
+    """DROP kind [IF EXISTS] name, … of a kind of objects that Tailgate does not have. `table`: that of a trigger, rule or policy."""
+
+    kind: str
+    names: tuple[Name, ...]
+    if_exists: bool = False
+    table: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Comment:
     """COMMENT ON kind name IS {text | NULL}.
 

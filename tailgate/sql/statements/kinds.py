@@ -184,6 +184,7 @@ TABLE: tuple[Kind, ...] = (
     ),
     Kind(s.Discard, {"DISCARD": session_parser.discard}, SESSION),
     Kind(s.CreateExtension, after("CREATE EXTENSION", session_parser.create_extension), SESSION, tag="CREATE EXTENSION"),
+    Kind(d.DropAbsent, {"DROP": objects.drop}, SESSION),
     Kind(s.Listen, {"LISTEN": session_parser.listen}, SESSION, tag="LISTEN"),
     Kind(s.Unlisten, {"UNLISTEN": session_parser.unlisten}, SESSION, tag="UNLISTEN"),
     Kind(s.Notify, {"NOTIFY": session_parser.notify}, SESSION, tag="NOTIFY"),

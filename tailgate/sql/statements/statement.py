@@ -23,6 +23,7 @@ from tailgate.sql.statements.definitions import (
     CreateSubscription,
     CreateView,
     Drop,
+    DropAbsent,
     DropFunction,
     DropSchema,
     Silence,
@@ -127,5 +128,5 @@ Statement: TypeAlias = (
     | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | AlterKsqldbItem | ControlQueries | FollowKsqldb
     | CreateKsqldbType | DropKsqldbType | ChangeConnector | CreateEnum | AlterType | CreateDomain | AlterDomain | CancelBackfill
     | PullKsqldb | InsertMessage | InsertStream | AssertKafka | Refresh | Vacuum | Reindex | Cluster | Checkpoint | Lock | Merge
-    | WithWrites | CreateComposite | CreateExtension | AlterSettings | AlterDefaultPrivileges
+    | WithWrites | CreateComposite | CreateExtension | AlterSettings | AlterDefaultPrivileges | DropAbsent
 )  # fmt: skip

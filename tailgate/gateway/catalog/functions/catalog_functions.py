@@ -25,7 +25,7 @@ from tailgate.gateway.catalog.relations.signatures import ENCODINGS
 from tailgate.gateway.settings.definitions import SERVER_VERSION
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import TailgateError
+from tailgate.lake.errors import InvalidParameterValue, NullValueNotAllowed, TailgateError
 
 DUCKDB_TYPES = {
     "oid": "BIGINT",
@@ -34,6 +34,7 @@ DUCKDB_TYPES = {
     "bool": "BOOLEAN",
     "float8": "DOUBLE",
     "text[]": "VARCHAR[]",
+    "acl[]": "STRUCT(grantor UINTEGER, grantee UINTEGER, privilege_type VARCHAR, is_grantable BOOLEAN)[]",
     "timestamptz": "TIMESTAMPTZ",
 }
 STARTED = datetime.now(timezone.utc)  # of this gateway: its process imports this module when it starts
@@ -96,6 +97,10 @@ class Functions(FunctionGroup):
             ("has_type_privilege(text, text, text) bool", may.has_type_privilege),
             ("has_sequence_privilege(text, text) bool", lambda o, p: may.has_sequence_privilege(None, o, p)),
             ("has_sequence_privilege(text, text, text) bool", may.has_sequence_privilege),
+            ("acl_entries(text[]) acl[]", may.acl_entries),
+            ("acldefault(text, oid) text[]", may.acldefault),
+            ("has_parameter_privilege(text, text) bool", lambda n, p: may.has_parameter_privilege(None, p)),
+            ("has_parameter_privilege(text, text, text) bool", lambda r, n, p: may.has_parameter_privilege(r, p)),
             ("pg_has_role(text, text) bool", lambda r, p: may.pg_has_role(None, r, p)),
             ("pg_has_role(text, text, text) bool", may.pg_has_role),
             ("operator() text", may.operator),
@@ -168,7 +173,7 @@ class Functions(FunctionGroup):
         return settings.get(name)[1]
 
 
-NULL_ACCEPTED = {"format_type", "pg_notify"}
+NULL_ACCEPTED = {"format_type", "format", "pg_notify"}
 
 
 def _of_arity(function: Callable[..., Any], count: int) -> Callable[..., Any]:
@@ -201,15 +206,29 @@ def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *arguments: None if None in arguments else function(*arguments)
 
 
-def formatted(pattern: str, *values: str) -> str:
-    """Formats like PostgreSQL's format().
+def formatted(pattern: str | None, *values: str | None) -> str | None:
+    """Formats like PostgreSQL's format(). Raises 22004 for NULL as an identifier, 22023 for too few values.
 
-    >>> formatted("%s is %I", "x", "Y")
-    'x is "Y"'
+    >>> formatted("%s is %I", "x", "Y"), formatted("%s%L", None, None)
+    ('x is "Y"', 'NULL')
     """
     left = iter(values)
-    convert: dict[str, Callable[[str], str]] = {"%s": str, "%I": quoted, "%L": lambda t: "'" + t.replace("'", "''") + "'"}
-    return re.sub("%[sIL%]", lambda m: "%" if m[0] == "%%" else convert[m[0]](next(left)), pattern)
+
+    def converted(match: re.Match[str]) -> str:
+        if match[0] == "%%":
+            return "%"
+        try:
+            value = next(left)
+        except StopIteration:
+            raise InvalidParameterValue("too few arguments for format()") from None
+        if value is None:
+            if match[0] == "%I":
+                raise NullValueNotAllowed("null values cannot be formatted as an SQL identifier")
+            return "NULL" if match[0] == "%L" else ""
+        escaped = value.replace("'", "''")
+        return {"%s": value, "%I": quoted(value), "%L": f"'{escaped}'"}[match[0]]
+
+    return None if pattern is None else re.sub("%[sIL%]", converted, pattern)
 
 
 def pretty_size(size: int) -> str:
@@ -244,5 +263,6 @@ OTHERS: list[Listed] = [
     ("pg_sequence_last_value(oid) int", nothing),
     ("format(text, text) text", formatted),
     ("format(text, text, text) text", formatted),
+    ("format(text, text, text, text) text", formatted),
     ("quote_literal(text) text", lambda t: "'" + t.replace("'", "''") + "'"),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable
 
 from tailgate.gateway.catalog.functions.identifiers import IdentifierFunctions
@@ -10,6 +11,7 @@ from tailgate.lake.catalog import Sequence, UserType
 from tailgate.lake.catalog.roles import (
     COLUMN_PRIVILEGES,
     OPERATOR_ID,
+    PUBLIC_ID,
     RELATION_PRIVILEGES,
     SCHEMA_PRIVILEGES,
     SEQUENCE_PRIVILEGES,
@@ -17,12 +19,27 @@ from tailgate.lake.catalog.roles import (
     Role,
 )
 from tailgate.lake.catalog.schemas import SYSTEM
-from tailgate.lake.errors import InvalidParameterValue, UndefinedColumn, UndefinedObject, WrongObjectType
+from tailgate.lake.errors import InvalidParameterValue, InvalidTextRepresentation, UndefinedColumn, UndefinedObject, WrongObjectType
 from tailgate.lake.types import ARRAYS_OF_NAMED
 
+# letters of access lists, in PostgreSQL's order
+LETTERS = {
+    "a": "INSERT", "r": "SELECT", "w": "UPDATE", "d": "DELETE", "D": "TRUNCATE", "x": "REFERENCES", "t": "TRIGGER", "X": "EXECUTE",
+    "U": "USAGE", "C": "CREATE", "T": "TEMPORARY", "c": "CONNECT", "s": "SET", "A": "ALTER SYSTEM",
+}  # fmt: skip
+# by kind of objects: the privileges of everyone and of the owner
+DEFAULTS = {
+    "r": ("", "arwdDxt"), "s": ("", "rwU"), "d": ("Tc", "CTc"), "f": ("X", "X"), "l": ("U", "U"), "L": ("", "rw"), "n": ("", "UC"),
+    "t": ("", "C"), "F": ("", "U"), "S": ("", "U"), "T": ("U", "U"), "p": ("", "sA"), "c": ("", ""),
+}  # fmt: skip
+ACL_ITEM = re.compile(r'((?:"(?:[^"]|"")*"|[^="]*))=([a-zA-Z*]*)/((?:"(?:[^"]|"")*"|[^"]*))')
 GRANT_OPTION = " WITH GRANT OPTION"
 MEMBERSHIP = [f"{word}{option}" for word in ("MEMBER", "USAGE") for option in ("", " WITH ADMIN OPTION", " WITH GRANT OPTION")]
 SECRET = {"pg_authid": "table", "pg_shadow": "view"}  # catalog relations that only superusers may read
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
 def _privileges(text: str, valid: Iterable[str]) -> list[str]:
@@ -140,6 +157,38 @@ class Privileges:
         if isinstance(item, UserType):
             return self._holds(grantee, words, item.id)
         return None if oid not in self.facts.types else grantee.superuser or "USAGE" in words
+
+    def has_parameter_privilege(self, role: str | None, privileges: str) -> bool:
+        """Tells whether a role may SET the settings of superusers or ALTER SYSTEM, which only superusers may."""
+        _privileges(privileges, ("SET", "ALTER SYSTEM"))
+        return self._role(role).superuser
+
+    def acl_entries(self, acl: list[str]) -> list[dict[str, object]]:
+        """Returns the rows of aclexplode(): one for each privilege of an access list."""
+        roles = {name: oid for oid, name in self.facts.roles.items()} | {"": PUBLIC_ID}
+        rows: list[dict[str, object]] = []
+        for item in acl:
+            match = ACL_ITEM.fullmatch(item)
+            if match is None:
+                raise InvalidTextRepresentation(f'invalid access list entry: "{item}"')
+            grantee, grantor = (roles.get(_unquoted(name), int(name) if name.isdecimal() else PUBLIC_ID) for name in match.group(1, 3))
+            held = re.findall(r"(.)(\*?)", match[2])
+            rows += [
+                {"grantor": grantor, "grantee": grantee, "privilege_type": word, "is_grantable": option == "*"}
+                for letter, word in LETTERS.items()
+                for held_letter, option in held
+                if held_letter == letter
+            ]
+        return rows
+
+    def acldefault(self, kind: str, owner: int) -> list[str]:
+        """Returns the access list of an object without GRANTs. Raises 22023 for an unknown kind of objects."""
+        if kind not in DEFAULTS:
+            raise InvalidParameterValue(f"unrecognized object type abbreviation: {kind}")
+        name = self.facts.roles.get(owner, str(owner))
+        shown = name if name.replace("_", "a").isalnum() else '"' + name.replace('"', '""') + '"'
+        everyone, own = DEFAULTS[kind]
+        return [f"{grantee}={letters}/{shown}" for grantee, letters in (("", everyone), (shown, own)) if letters]
 
     def pg_has_role(self, role: str | None, of: str, privileges: str) -> bool:
         """Tells whether a role is a member of another.

@@ -36,6 +36,9 @@ SELECT rolname, rolsuper, true, false, false, rolcanlogin, false, CAST(-1 AS INT
        rolconfig, oid
 FROM pg.made_roles WHERE oid NOT IN (0, 10)
 
+-- view pg_catalog.pg_available_extensions
+SELECT extname, extversion, extversion, 'PL/pgSQL procedural language' FROM pg.pg_extension
+
 -- view pg_catalog.pg_db_role_setting
 SELECT CASE WHEN oid > 0 THEN CAST(0 AS UINTEGER) ELSE pg_database_oid() END, oid, rolconfig FROM pg.made_roles WHERE rolconfig IS NOT NULL
 

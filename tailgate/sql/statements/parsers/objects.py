@@ -17,6 +17,7 @@ from tailgate.sql.statements.definitions import (
     CreateIndex,
     CreateView,
     Drop,
+    DropAbsent,
     DropFunction,
     DropSchema,
     ObjectKind,
@@ -27,6 +28,7 @@ from tailgate.sql.statements.kafka_statements import (
     RefreshSchema,
     ResumeSource,
 )
+from tailgate.sql.statements.parsers.absent import drop_absent
 from tailgate.sql.statements.parsers.alter import KINDS, alter_item
 from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, query, relation_name, setting_name, since, with_options
 from tailgate.sql.statements.parsers.functions import drop_function, function_name
@@ -166,7 +168,7 @@ def cancel_backfill(cursor: Parser) -> CancelBackfill:
     return CancelBackfill(relation_name(cursor))
 
 
-def drop(cursor: Parser) -> Drop | DropRole | DropFunction | DropSchema:
+def drop(cursor: Parser) -> Drop | DropAbsent | DropRole | DropFunction | DropSchema:
     """Parses DROP kind [IF EXISTS] name, … [CASCADE | RESTRICT]."""
     start = cursor.position
     cursor.expect_word("drop")
@@ -182,6 +184,8 @@ def drop(cursor: Parser) -> Drop | DropRole | DropFunction | DropSchema:
     elif (word := cursor.any_word(*KINDS)) is not None:
         kind = KINDS[word]
     else:
+        if (absent := drop_absent(cursor)) is not None:
+            return absent
         raise refuse_drop(cursor, start)
     concurrently = kind == "index" and cursor.accept_word("concurrently")
     exists = cursor.accept_word("if", "exists")
