@@ -18,7 +18,7 @@ from bench.w1.readers import Output
 from bench.w1.systems import READY, System, Tailgate
 from bench.w1.turns import Make
 from tailgate.embedded.children import Child
-from tailgate.embedded.kafka import java
+from tailgate.lake.host import java
 from testing.postgres import JARS, Postgres
 
 HERE = Path(__file__).parent
@@ -49,7 +49,7 @@ class Peer(System):
     def run_java(self, kind: str, program: str, *arguments: str) -> None:
         jars = _installed(kind)
         logging = f"-Dlog4j2.configurationFile={HERE / 'log4j2.properties'}"
-        self.run(java(), HEAP, logging, *JAVA_OPENS, "-cp", f"{jars / 'classes'}:{jars}/*", program, *arguments)
+        self.run(java.program(), HEAP, logging, *JAVA_OPENS, "-cp", f"{jars / 'classes'}:{jars}/*", program, *arguments)
 
 
 class KafkaStreams(Peer):

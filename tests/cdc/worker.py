@@ -17,8 +17,8 @@ from typing import Any, Literal, TypeAlias
 from tailgate.embedded.children import Child, free_port
 from tailgate.embedded.connect import CONVERTER, JARS, JSON, JVM, SESSION_MS
 from tailgate.embedded.kafka import JARS as KAFKA_JARS
-from tailgate.embedded.kafka import java
 from tailgate.formats.converters import SIDES, apicurio_avro
+from tailgate.lake.host import java
 from tests.cdc import needed
 
 Mode: TypeAlias = Literal["standalone", "distributed"]
@@ -90,7 +90,7 @@ class Worker:
     def start(self) -> None:
         """Starts the worker without waiting; `running` returns whether the connector runs."""
         main = "ConnectStandalone" if self.mode == "standalone" else "ConnectDistributed"
-        command = [java(), *JVM, f"-Dlog4j2.configurationFile={self._folder}/log4j2.properties", "-cp", f"{JARS}/*:{KAFKA_JARS}/*"]
+        command = [java.program(), *JVM, f"-Dlog4j2.configurationFile={self._folder}/log4j2.properties", "-cp", f"{JARS}/*:{KAFKA_JARS}/*"]
         command += [f"org.apache.kafka.connect.cli.{main}", str(self._folder / "worker.properties")]
         if self.mode == "standalone":
             command.append(str(self._folder / "connector.json"))  # it does not keep connectors created over REST

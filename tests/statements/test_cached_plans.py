@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from tests.statements.conftest import World
-from tests.wire.wire import Client, play
+from tests.wire.wire import Bind, Client, Describe, Execute, Flush, Parse, Sync, play, shown
 
 pytestmark = pytest.mark.spark
 
@@ -116,3 +116,23 @@ def test_a_name_that_changes_its_meaning_between_bind_and_execute(world: World, 
     messages = [line for line in play(script, client).splitlines() if "ErrorResponse" in line]
     client.close()
     assert messages == [f"< ErrorResponse S=ERROR C=0A000 M='{REFUSED}'"]
+
+
+def test_a_portal_of_a_view_that_another_session_replaces(world: World, sql: psycopg.Connection) -> None:
+    """The portal, which was bound before, fails: its columns are those of the view that is gone."""
+    sql.execute("CREATE TABLE t (id int)")
+    sql.execute("INSERT INTO t VALUES (7)")
+    sql.execute("CREATE MATERIALIZED VIEW v AS SELECT id AS x FROM t")
+    client = Client.connect("127.0.0.1", world.served.port)
+    client.send(Parse("", "SELECT * FROM v") + Bind("", "") + Describe("P", "") + Flush())
+    assert [shown(*client.message() or ("", b"")) for _ in range(3)] == ["ParseComplete", "BindComplete", "RowDescription x:int4/4"]
+    sql.execute("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT id::text || ' of t' AS x FROM t")
+    for messages, error in (
+        (Execute(""), "C=42P01 M='a relation that the statement reads was dropped'"),
+        (Bind("", "") + Execute(""), f"C=0A000 M='{REFUSED}'"),
+    ):
+        client.send(messages + Sync())
+        assert [shown(*message) for message in client.until_ready()] == [f"ErrorResponse S=ERROR {error}", "ReadyForQuery I"]
+    client.send(Parse("", "SELECT * FROM v") + Bind("", "") + Execute("") + Sync())
+    assert "DataRow 7 of t" in [shown(*message) for message in client.until_ready()]
+    client.socket.close()
