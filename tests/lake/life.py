@@ -21,7 +21,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.log import segments
 from tailgate.lake.log.entry import stream
 from tailgate.lake.readers import reading, subscriptions
-from tailgate.lake.tables import checkpoints, merging
+from tailgate.lake.tables import checkpoints, large, merging
 from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.inbox import TABLE, Inbox, Record
@@ -48,6 +48,8 @@ def short_history(patch: pytest.MonkeyPatch, retain_ms: int = 0) -> None:
         (checkpoints, "RECENT_MS", 0),
         (checkpoints, "SPACING_MS", 1),
         (merging, "FEW_ROWS", 3),
+        (large, "ROWS_MIN", 5),
+        (large, "SMALL_FILES", 2),
     ):
         patch.setattr(module, name, value)
 

@@ -19,7 +19,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.log import segments
 from tailgate.lake.readers import reading
-from tailgate.lake.tables import checkpoints, merging
+from tailgate.lake.tables import checkpoints, large, merging
 from tailgate.lake.tables.weights import net
 from tailgate.lake.types import Field
 from tailgate.lake.writer import maintenance, retention
@@ -151,6 +151,8 @@ def test_a_relation_at_a_time_is_the_sum_of_its_changes(data: st.DataObject, key
             (maintenance, "SMALL_FILES", 2),
             (maintenance, "GRACE_S", -1.0),
             (merging, "FEW_ROWS", data.draw(st.sampled_from([0, 2, 20_000]))),
+            (large, "ROWS_MIN", data.draw(st.sampled_from([0, 3, 500_000]))),
+            (large, "SMALL_FILES", 2),
         ):
             patch.setattr(module, name, value)
         run = Run(folder + "/lake", (keyed, bag))

@@ -18,6 +18,7 @@ import pytest
 
 from tailgate.lake.folder import Lake
 from tailgate.lake.store.bucket import BucketStore
+from tailgate.lake.tables import large, merging
 from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.rounds import Follower
@@ -31,7 +32,12 @@ TICKS = 8
 
 
 def work(location: str) -> None:
-    """Runs the ticks that are missing. The newest log entry has the number of the last tick."""
+    """Runs the ticks that are missing. The newest log entry has the number of the last tick.
+
+    If the location has `large` in its name, the table with a key is a large one.
+    """
+    if "large" in location:
+        merging.FEW_ROWS, large.ROWS_MIN, large.SMALL_FILES = 0, 1, 2
     lake = Lake.create(location)
     writer = open_epoch(lake)
     follower = Follower(lake, writer.epoch)
@@ -69,6 +75,7 @@ def expected() -> dict[int, Counter[str]]:
 
 
 POINTS = ("entry.half", "entry.link", "entry.linked", "catalog.entry", "round.table", "round.checkpoint", "round.cleared")
+LARGE_POINTS = ("large.files", "large.folded", "round.table")
 
 
 def run(location: str, crash: str | None) -> int:
@@ -81,6 +88,11 @@ def test_killed_at_a_point_and_started_again(point: str, tmp_path: Path) -> None
     path = tmp_path / "lake"
     assert killed_and_started_again(point, str(path)) < 10  # a restart after SIGKILL does not wait for a timeout
     assert not [p for p in (path / "log").iterdir() if p.name.startswith(".")]
+
+
+@pytest.mark.parametrize("point", LARGE_POINTS)
+def test_killed_while_a_large_table_is_written(point: str, tmp_path: Path) -> None:
+    killed_and_started_again(point, str(tmp_path / "large"))
 
 
 @pytest.mark.long

@@ -29,7 +29,7 @@ from tailgate.lake.log import ages
 from tailgate.lake.readers import reading
 from tailgate.lake.readers.sizes import about
 from tailgate.lake.store import Store
-from tailgate.lake.tables import checkpoints, delta, merging
+from tailgate.lake.tables import checkpoints, delta, large, merging
 from tailgate.lake.tables.stored_relations import relations, table_name
 from tailgate.lake.types import DATE, DROPPED, INT8, TEXT, Field
 from tailgate.lake.writer import maintenance, retention
@@ -206,15 +206,16 @@ def test_spark_reads_every_type_and_writes_between(lake: Lake, repository: Path)
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.data(), st.sampled_from(ALL_TYPES), st.sampled_from([0, 1, merging.FEW_ROWS]))
-def test_any_value_of_a_type_can_be_a_key(data: st.DataObject, type: Any, few: int) -> None:
-    """A merge finds keys of any value: NULL, NaN, nested, large, with microseconds."""
+@given(st.data(), st.sampled_from(ALL_TYPES), st.sampled_from([0, 1, merging.FEW_ROWS]), st.sampled_from([0, large.ROWS_MIN]))
+def test_any_value_of_a_type_can_be_a_key(data: st.DataObject, type: Any, few: int, many: int) -> None:
+    """A merge, and the index of a large table, find keys of any value: NULL, NaN, nested, large, with microseconds."""
     import tempfile
 
     keys = data.draw(st.lists(values(type), min_size=1, max_size=4, unique_by=repr))
     relation = item(16384, (Field("k", type), Field("v", INT8)), (0,))
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging, "FEW_ROWS", few)
+        patch.setattr(large, "ROWS_MIN", many)
         lake = Lake.create(folder + "/lake")
         writer = open_epoch(lake)
         add(writer, relation)

@@ -21,8 +21,12 @@ def about(lake: Lake, relation: int) -> int:
     version, position = table_at(checkpoints.newest(lake), relation)
     rows = 0
     if version is not None:
-        files = pa.table(delta.table(lake.store, table_name(relation), version).get_add_actions(flatten=True))
-        rows = sum(n or 0 for n in files["num_records"].to_pylist())
+        name = table_name(relation)
+        table = delta.table(lake.store, name, version)
+        rows = sum(n or 0 for n in pa.table(table.get_add_actions(flatten=True))["num_records"].to_pylist())
+        if delta.has_vectors(table):
+            vectors = (add.get("deletionVector") for add in delta.adds(lake.store, name, version).values())
+            rows -= sum(vector["cardinality"] for vector in vectors if vector is not None)
     for entry in lake.log.after(position, newest.n):
         if relation in begun(entry.header.catalog):
             rows = 0

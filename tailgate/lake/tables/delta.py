@@ -12,30 +12,36 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 from deltalake import ColumnProperties, CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, WriterProperties
-from deltalake.exceptions import DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError
 from pyarrow import parquet
 from pyarrow.dataset import ParquetFileFormat
 
 from tailgate.lake.errors import Replaced
 from tailgate.lake.host import disk
 from tailgate.lake.store import Store
+from tailgate.lake.tables import vectors
 from tailgate.lake.tables.moments import contains_dates
 
 T = TypeVar("T")
 
 LOG = "_delta_log"
+ROWS = "rows"  # the folder of the data files of a table with deletion vectors (`lake.tables.large`)
+VECTORS = "deletionVectors"  # the feature of Delta's protocol
 EPOCH = "tailgate.epoch"  # application id of the transaction that carries the epoch of the committing engine
 
-# No deletion vectors and no column mapping: both writers and all readers support the rest. `lake.writer.maintenance` removes logs and old
-# files according to tables/checkpoints; these durations are for other programs that maintain the table.
+# No column mapping, and deletion vectors only for large tables (`lake.tables.large`): all readers support the rest.
+# `lake.writer.maintenance` removes logs and old files according to tables/checkpoints; these durations are for other programs that
+# maintain the table.
 CONFIGURATION: dict[str, str | None] = {
     "delta.checkpointInterval": "100",
     "delta.logRetentionDuration": "interval 30 days",
@@ -68,7 +74,31 @@ def create(store: Store, name: str, schema: pa.Schema, title: str, **options: An
 
 def file_names(table: DeltaTable) -> list[str]:
     """Returns the names of the data files of a table's version, without the table's folder."""
-    return [uri.rpartition("/")[2] for uri in table.file_uris()]
+    return [_file_name(uri) for uri in table.file_uris()]
+
+
+def _file_name(uri: str) -> str:
+    folder, _, file = uri.rpartition("/")
+    return f"{ROWS}/{file}" if folder.rpartition("/")[2] == ROWS else file
+
+
+def has_vectors(table: DeltaTable) -> bool:
+    """Returns whether a table may have deletion vectors."""
+    return VECTORS in (table.protocol().reader_features or ())
+
+
+def live_rows(table: DeltaTable) -> dict[str, np.ndarray]:
+    """Returns for each row of the files with deletion vectors whether it is not deleted, by the name of the file."""
+    if not has_vectors(table):
+        return {}
+    actions = pa.table(table.get_add_actions(flatten=True))
+    rows = dict(zip(map(_file_name, actions["path"].to_pylist()), actions["num_records"].to_pylist(), strict=True))
+    result: dict[str, np.ndarray] = {}
+    for batch in table.deletion_vectors():
+        for uri, selection in zip(*(pa.array(column) for column in batch.columns), strict=True):
+            file, live = _file_name(uri.as_py()), selection.values.to_numpy(zero_copy_only=False)
+            result[file] = np.concatenate([live, np.ones(rows[file] - len(live), bool)])
+    return result
 
 
 def rows(store: Store, name: str, table: DeltaTable) -> pa.Table:
@@ -76,16 +106,22 @@ def rows(store: Store, name: str, table: DeltaTable) -> pa.Table:
 
     `DeltaTable.to_pyarrow_table` uses the statistics of the files, and fails on dates before year 1 or after 9999.
     """
-    schema = pa.schema(table.schema().to_arrow())
+    schema, live = pa.schema(table.schema().to_arrow()), live_rows(table)
 
     def read(file: str) -> pa.Table:
-        return PARQUET.make_fragment(store.get(f"{name}/{file}")).to_table(schema=schema)
+        content = read_file(store, name, file, schema)
+        return content.filter(pa.array(live[file])) if file in live else content
 
     files = file_names(table)
     if len(files) < 2:
         return read(files[0]) if files else schema.empty_table()
     with ThreadPoolExecutor(min(len(files), READ_THREADS), thread_name_prefix="read") as threads:
         return pa.concat_tables(threads.map(read, files))
+
+
+def read_file(store: Store, name: str, file: str, schema: pa.Schema, columns: list[str] | None = None) -> pa.Table:
+    """Returns the rows of a data file, also those that are deleted. Columns that the file does not have are NULL."""
+    return PARQUET.make_fragment(store.get(f"{name}/{file}")).to_table(schema=schema, columns=columns)
 
 
 def writer_properties(schema: pa.Schema) -> WriterProperties:
@@ -111,10 +147,12 @@ def commit(epoch: int, application: str | None = None, n: int = 0) -> CommitProp
     `application` and `n` record up to which entry a table holds its relation (W5). A commit is never
     retried on top of another commit, because its input would be out of date.
     """
-    transactions = [Transaction(EPOCH, epoch)]
-    if application is not None:
-        transactions.insert(0, Transaction(application, n))
-    return CommitProperties(app_transactions=transactions, max_commit_retries=0)
+    return CommitProperties(app_transactions=transactions(epoch, application, n), max_commit_retries=0)
+
+
+def transactions(epoch: int, application: str | None = None, n: int = 0) -> list[Transaction]:
+    """Returns the transactions of such a commit."""
+    return [*([] if application is None else [Transaction(application, n)]), Transaction(EPOCH, epoch)]
 
 
 def check_epoch(table: DeltaTable, epoch: int) -> int:
@@ -179,9 +217,9 @@ def written_by(store: Store, name: str, after: int, upto: int) -> Iterator[str]:
 
 
 def _written(store: Store, name: str, versions: Iterable[int]) -> Iterator[str]:
-    names = [name, f"{name}/{LOG}", name.rpartition("/")[0]]
+    names = [name, f"{name}/{LOG}", f"{name}/{ROWS}", name.rpartition("/")[0]]
     for version in versions:
-        names += [_commit_name(name, version), *(f"{name}/{file}" for file in changed_files(store, name, version)[0])]
+        names += [_commit_name(name, version), *(f"{name}/{file}" for file in file_names_of(changed_files(store, name, version)[0]))]
     yield from filter(store.exists, names)  # objects that a later commit removed may be deleted already
 
 
@@ -192,11 +230,51 @@ def everything(store: Store, name: str) -> Iterator[str]:
         yield from sorted({*files, *_written(store, name, versions)})
 
 
-def changed_files(store: Store, name: str, version: int) -> tuple[set[str], set[str]]:
-    """Returns the data files that the commit of a version added to the table, and those that it removed."""
+# The protocol's term for a data file with its deletion vector: their names. Several data files may share a file with vectors.
+LogicalFile = tuple[str, str | None]
+
+
+def changed_files(store: Store, name: str, version: int) -> tuple[set[LogicalFile], set[LogicalFile]]:
+    """Returns the files that the commit of a version added to the table, and those that it removed."""
     actions = list(_commit(store, name, version))
-    added, removed = ({unquote(action[kind]["path"]) for action in actions if kind in action} for kind in ("add", "remove"))
+    added, removed = (_files(action[kind] for action in actions if kind in action) for kind in ("add", "remove"))
     return added, removed
+
+
+def _files(actions: Iterable[Mapping[str, Any]]) -> set[LogicalFile]:
+    return {(unquote(action["path"]), vectors.file_name(action)) for action in actions}
+
+
+def files_at(store: Store, name: str, table: DeltaTable) -> frozenset[LogicalFile]:
+    """Returns the files of a table's version."""
+    if has_vectors(table):
+        return frozenset(_files(adds(store, name, table.version()).values()))
+    return frozenset((file, None) for file in file_names(table))
+
+
+def file_names_of(files: Iterable[LogicalFile]) -> set[str]:
+    """Returns the names of files."""
+    return {name for pair in files for name in pair if name is not None}
+
+
+def adds(store: Store, name: str, version: int) -> dict[str, dict[str, Any]]:
+    """Returns the actions that describe the data files of a version, by the name of the file."""
+    files = log_files(store, name)
+    base = max((v for v in delta_checkpoints(files) if v <= version), default=-1)
+    found: dict[str, dict[str, Any]] = {}
+    for other, file in versioned(files):
+        if other == base and file.endswith(".parquet"):
+            for add in parquet.read_table(pa.BufferReader(store.get(file)), columns=["add"])["add"].drop_null().to_pylist():
+                found[unquote(add["path"])] = {k: v for k, v in add.items() if v is not None} | {"partitionValues": {}}
+    for other in range(base + 1, version + 1):
+        actions = list(_commit(store, name, other))
+        for action in actions:
+            if "remove" in action:
+                found.pop(unquote(action["remove"]["path"]), None)
+        for action in actions:
+            if "add" in action:
+                found[unquote(action["add"]["path"])] = {k: v for k, v in action["add"].items() if v is not None}
+    return found
 
 
 def committed_number(store: Store, name: str, version: int, application: str) -> int | None:
@@ -208,6 +286,47 @@ def committed_number(store: Store, name: str, version: int, application: str) ->
         if (transaction := action.get("txn")) is not None and transaction["appId"] == application:
             return int(transaction["version"])
     return None
+
+
+# ---- commits without delta-rs, which writes no deletion vectors ---------------------------------------------------------------
+
+
+def append(store: Store, name: str, table: DeltaTable, operation: str, of: list[Transaction], actions: list[dict[str, Any]]) -> None:
+    """Commits actions on top of the open version of a table. Raises `CommitFailedError` if another process has committed."""
+    version = table.version() + 1
+    head = {"commitInfo": {"timestamp": now_ms(), "operation": operation, "operationParameters": {}, "engineInfo": "Tailgate"}}
+    records = [head, *({"txn": {"appId": t.app_id, "version": t.version}} for t in of), *actions]
+    content = "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records).encode()
+
+    def action() -> None:
+        if not store.create(_commit_name(name, version), [content]):
+            raise CommitFailedError(f"version {version} of {name} exists")
+        table.update_incremental()
+        if table.version() != version:
+            raise CommitFailedError(f"{name} has a version after {version}")
+
+    committing(table, action)
+
+
+def permit_vectors(table: DeltaTable) -> list[dict[str, Any]]:
+    """Returns the actions with which a table may have deletion vectors."""
+    protocol, metadata = table.protocol(), table.metadata()
+    readers, writers = set(protocol.reader_features or ()), set(protocol.writer_features or ("appendOnly", "invariants"))
+    features = {"readerFeatures": sorted({*readers, VECTORS}), "writerFeatures": sorted({*writers, VECTORS})}
+    description = {
+        "id": str(metadata.id),
+        "name": metadata.name,
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": table.schema().to_json(),
+        "partitionColumns": [],
+        "createdTime": metadata.created_time,
+        "configuration": {**metadata.configuration, "delta.enableDeletionVectors": "true"},
+    }
+    return [{"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}, {"metaData": description}]
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
 
 
 # ---- recovery ----------------------------------------------------------------------------------------------------------------

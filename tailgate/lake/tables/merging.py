@@ -85,7 +85,7 @@ def clear(table: DeltaTable, commit: CommitProperties) -> None:
 def _overwrite(table: DeltaTable, stored: Stored, weighted: pa.Table, commit: CommitProperties) -> None:
     """Writes all rows of a relation. Large tables are sorted by the key, so that later merges change few files."""
     if stored.key is not None:
-        _check(weighted)
+        check_added(weighted)
         rows = weighted.drop_columns([WEIGHT])
     else:
         _check_counts(weighted)
@@ -111,7 +111,7 @@ def _overwrite(table: DeltaTable, stored: Stored, weighted: pa.Table, commit: Co
 def _merge_by_key(table: DeltaTable, stored: Stored, changes: pa.Table, commit: CommitProperties) -> None:
     """Upserts the keys that have a new row, and deletes the keys that only lost a row."""
     came, went = positive(changes), negative(changes)
-    _check(came)
+    check_added(came)
     deleted = keys_only_in(went, came, stored.key_names)
     source = pa.concat_tables([_flagged(came, False), _flagged(deleted, True)])
     merge = (
@@ -166,7 +166,7 @@ def _flagged(changes: pa.Table, flag: bool) -> pa.Table:
     return rows.append_column(GONE, pa.repeat(flag, rows.num_rows))
 
 
-def _check(came: pa.Table) -> None:
+def check_added(came: pa.Table) -> None:
     """Raises `Inconsistent` if a row of a relation with a key has another weight than 1."""
     weights = sorted(came[WEIGHT].unique().to_pylist())
     if weights not in ([], [1]):

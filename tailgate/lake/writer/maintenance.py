@@ -3,7 +3,7 @@
     after each round, the table with most commits since its maintenance, if these are 16 or more,
     and the next table in turn; a later engine continues there
        commits since Delta's checkpoint ≥ 50  ──► a new Delta checkpoint     (opening a table reads the commits after it)
-       small files ≥ 16                       ──► one file
+       small files ≥ 16                       ──► one file (of a large table: `large.fold`)
        files that no kept version uses        ──► removed five minutes after maintenance, by any engine, first saw them unused
        Delta's log before the oldest version  ──► removed in the same way
     in each sweep: tables of dropped relations ──► removed in the same way, when no checkpoint names them
@@ -37,12 +37,13 @@ COMMITS_MAX = 50  # commits without a Delta checkpoint; a merge takes 9 ms after
 COMMITS_DUE = 16  # commits after which a table is maintained before its turn, so that its unneeded files do not wait for all other tables
 SMALL_BYTES = FILE_BYTES // 4
 SMALL_FILES = 16
+SUFFIXES = (".parquet", ".bin")  # of data files, and of files with deletion vectors
 GRACE_S = 300.0  # from when no kept version uses a file until it is removed: a reader may still have it open
 
 
 @dataclass(slots=True)
 class Files:
-    """The data files of a table.
+    """The data files of a table, and the files with their deletion vectors.
 
     - `version`: the last version whose commit was read.
     - `by_version`: the files of each kept version, and of `version`.
@@ -50,7 +51,7 @@ class Files:
     """
 
     version: int
-    by_version: dict[int, frozenset[str]]
+    by_version: dict[int, frozenset[delta.LogicalFile]]
     removed: set[str]
 
 
@@ -90,7 +91,9 @@ class Tender:
         """Maintains one table: compacts files, writes a Delta checkpoint, removes old files and logs."""
         path = table_name(name)
         table = self._tables.get(path)
-        if name != checkpoints.NAME:
+        if (large := self._tables.open_large(path)) is not None:
+            large.fold(delta.transactions(self.epoch))
+        elif name != checkpoints.NAME and not delta.has_vectors(table):
             compact(table, self.epoch)
         log = delta.log_files(self.lake.store, path)
         if table.version() - max(delta.delta_checkpoints(log), default=-1) >= COMMITS_MAX:
@@ -109,15 +112,18 @@ class Tender:
             files = self._files[name]
             self._follow(files, path, table.version(), versions)
         elif self._tables.is_written(path):
-            existing = {file for file in self.lake.store.names(path) if file.endswith(".parquet")}
+            names = [*self.lake.store.names(path), *(f"{delta.ROWS}/{file}" for file in self.lake.store.names(f"{path}/{delta.ROWS}"))]
+            existing = {file for file in names if file.endswith(SUFFIXES)}
             files = self._files[name] = Files(table.version(), {}, existing)
         else:
             return
         files.by_version = {v: files.by_version[v] if v in files.by_version else self._files_at(path, table, v) for v in versions}
-        needed = frozenset[str]().union(*files.by_version.values())
-        due = self._due(path, (f"{path}/{file}" for file in files.removed - needed))
+        needed = delta.file_names_of(frozenset[delta.LogicalFile]().union(*files.by_version.values()))
+        unneeded = [f"{path}/{file}" for file in files.removed - needed]
+        folders = (path, f"{path}/{delta.ROWS}")
+        due = [file for folder in folders for file in self._due(folder, (n for n in unneeded if n.rpartition("/")[0] == folder))]
         self.lake.store.discard(due)
-        files.removed -= {file.rpartition("/")[2] for file in due}
+        files.removed -= {file.removeprefix(f"{path}/") for file in due}
 
     def _follow(self, files: Files, path: str, upto: int, versions: set[int]) -> None:
         """Adds the commits up to a version to the files of a table. A commit is read once; it takes a request in a bucket."""
@@ -125,14 +131,14 @@ class Tender:
         for version in range(files.version + 1, upto + 1):
             added, removed = delta.changed_files(self.lake.store, path, version)
             current = current - removed | added
-            files.removed |= removed
+            files.removed |= delta.file_names_of(removed)
             if version in versions:
                 files.by_version[version] = current
         files.version = upto
 
-    def _files_at(self, path: str, table: DeltaTable, version: int) -> frozenset[str]:
+    def _files_at(self, path: str, table: DeltaTable, version: int) -> frozenset[delta.LogicalFile]:
         at = table if version == table.version() else delta.table(self.lake.store, path, version)
-        return frozenset(delta.file_names(at))
+        return delta.files_at(self.lake.store, path, at)
 
     def _clean_log(self, path: str, files: list[str], oldest: int) -> None:
         """Removes from Delta's log what no version from `oldest` on needs: all before the newest checkpoint at or before `oldest`."""

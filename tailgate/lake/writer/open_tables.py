@@ -14,6 +14,8 @@ from deltalake import DeltaTable
 from tailgate.lake.folder import Lake
 from tailgate.lake.store import Store
 from tailgate.lake.tables import delta
+from tailgate.lake.tables.large import LargeTable
+from tailgate.lake.tables.stored_relations import Stored, table_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class OpenTables:
         self._store = store
         self._epoch = epoch
         self._open: dict[str, _Open] = {}
+        self._large: dict[str, LargeTable] = {}  # with the indexes of their keys
         self._options: Mapping[str, str] = {}  # of the store, with which the tables were opened
 
     def get(self, name: str) -> DeltaTable:
@@ -46,6 +49,17 @@ class OpenTables:
             self._options = self._store.options
         self._open[name] = _Open(table, table.version(), delta.check_epoch(table, self._epoch))
 
+    def large(self, stored: Stored) -> LargeTable:
+        """Returns a large table, with an index of its keys, which is built if it is not open."""
+        name = table_name(stored.id)
+        if name not in self._large:
+            self._large[name] = LargeTable(self._store, stored, self.get(name))
+        return self._large[name]
+
+    def open_large(self, name: str) -> LargeTable | None:
+        """Returns a large table if its index is in memory."""
+        return self._large.get(name)
+
     def is_written(self, name: str) -> bool:
         """Returns whether this engine has committed to an open table."""
         opened = self._open[name]
@@ -58,14 +72,16 @@ class OpenTables:
     def keep(self, names: Container[str]) -> None:
         """Closes all other tables."""
         self._open = {name: opened for name, opened in self._open.items() if name in names}
+        self._large = {name: large for name, large in self._large.items() if name in names}
 
     def close_one(self, name: str) -> None:
         """Closes a table, if it is open."""
         self._open.pop(name, None)
+        self._large.pop(name, None)
 
     def close(self) -> None:
         """Closes all tables. The next round opens them again."""
-        self._open = {}
+        self._open, self._large = {}, {}
 
 
 def of(lake: Lake, epoch: int) -> OpenTables:

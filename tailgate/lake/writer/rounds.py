@@ -32,6 +32,7 @@ from tailgate.lake.readers import reading
 from tailgate.lake.readers.reading import read_table, since_wanted
 from tailgate.lake.tables import checkpoints, delta, merging, rollback
 from tailgate.lake.tables.checkpoints import Checkpoint
+from tailgate.lake.tables.large import LargeTable, is_large
 from tailgate.lake.tables.stored_relations import Stored, begun, relations, table_name
 from tailgate.lake.tables.weights import formed, total
 from tailgate.lake.writer import open_tables
@@ -169,7 +170,10 @@ class Follower:
         if table.position < n:
             self._refresh(table, stored)
             if table.delta.file_uris():
-                merging.clear(table.delta, delta.commit(self.epoch, str(stored.id), n - 1))
+                if delta.has_vectors(table.delta):
+                    self._large(table, stored).clear(delta.transactions(self.epoch, str(stored.id), n - 1))
+                else:
+                    merging.clear(table.delta, delta.commit(self.epoch, str(stored.id), n - 1))
                 table.version = table.seen = table.delta.version()
                 crash.point("round.cleared")
             table.position, table.opened = n - 1, False
@@ -192,11 +196,21 @@ class Follower:
             if table.rows is not None:
                 table.rows = formed(table.rows, stored.changes)
             if not table.opened:
-                table.rows = read_table(self.lake, stored, table.seen) if merging.few(table.delta) else None
+                is_few = not delta.has_vectors(table.delta) and merging.few(table.delta)
+                table.rows = read_table(self.lake, stored, table.seen) if is_few else None
                 table.opened = True
-            table.rows = merging.apply(table.delta, stored, changes, delta.commit(self.epoch, str(stored.id), n), table.rows)
+            if table.rows is None and stored.key and is_large(table.delta):
+                self._large(table, stored).apply(stored, changes, delta.transactions(self.epoch, str(stored.id), n))
+            else:
+                table.rows = merging.apply(table.delta, stored, changes, delta.commit(self.epoch, str(stored.id), n), table.rows)
             table.version = table.seen = table.delta.version()
             crash.point("round.table")
+
+    def _large(self, table: Table, stored: Stored) -> LargeTable:
+        """Returns a large table that commits through the open table."""
+        if not self._open_tables.is_open(table_name(stored.id), table.delta):  # closed by maintenance that failed
+            raise Superseded
+        return self._open_tables.large(stored)
 
     def _refresh(self, table: Table, stored: Stored) -> None:
         """Notices the commits that maintenance has made to a table.
@@ -246,7 +260,7 @@ def is_due(age: int, n: int, newest: Header) -> bool:
 
 
 class Superseded(Exception):
-    """An earlier engine has committed to a table after this one opened it. The round starts again with the current tables."""
+    """A table has changed or was closed since this follower opened it. The round starts again with the current tables."""
 
 
 def recover(lake: Lake) -> None:
