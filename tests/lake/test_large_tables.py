@@ -54,8 +54,8 @@ class Changing:
     def change(self, of: Iterable[int], name: str | None) -> None:
         """Gives the rows of keys a name, or removes them."""
         keys = list(of)
-        gone = [key for key in keys if key in self.rows]
-        parts = [self._table(gone, [self.rows.pop(key) for key in gone], -1)]
+        removed = [key for key in keys if key in self.rows]
+        parts = [self._table(removed, [self.rows.pop(key) for key in removed], -1)]
         if name is not None:
             self.rows.update(dict.fromkeys(keys, name))
             parts.append(self._table(keys, [name] * len(keys), 1))
@@ -127,7 +127,7 @@ def test_files_that_no_version_needs_are_removed(lake: Lake) -> None:
 
 @BOTH_STORES_LONG
 def test_a_new_engine_continues(lake: Lake) -> None:
-    """It reads the places of the rows from the files, with and without Delta's checkpoint."""
+    """The index is built from the files, with and without Delta's checkpoint."""
     add(open_epoch(lake), KEYED)
     for engine in range(4):
         writer = open_epoch(Lake(lake.location), take_over=True)

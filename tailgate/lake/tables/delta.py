@@ -261,20 +261,20 @@ def adds(store: Store, name: str, version: int) -> dict[str, dict[str, Any]]:
     """Returns the actions that describe the data files of a version, by the name of the file."""
     files = log_files(store, name)
     base = max((v for v in delta_checkpoints(files) if v <= version), default=-1)
-    found: dict[str, dict[str, Any]] = {}
+    result: dict[str, dict[str, Any]] = {}
     for other, file in versioned(files):
         if other == base and file.endswith(".parquet"):
             for add in parquet.read_table(pa.BufferReader(store.get(file)), columns=["add"])["add"].drop_null().to_pylist():
-                found[unquote(add["path"])] = {k: v for k, v in add.items() if v is not None} | {"partitionValues": {}}
+                result[unquote(add["path"])] = {k: v for k, v in add.items() if v is not None} | {"partitionValues": {}}
     for other in range(base + 1, version + 1):
         actions = list(_commit(store, name, other))
         for action in actions:
             if "remove" in action:
-                found.pop(unquote(action["remove"]["path"]), None)
+                result.pop(unquote(action["remove"]["path"]), None)
         for action in actions:
             if "add" in action:
-                found[unquote(action["add"]["path"])] = {k: v for k, v in action["add"].items() if v is not None}
-    return found
+                result[unquote(action["add"]["path"])] = {k: v for k, v in action["add"].items() if v is not None}
+    return result
 
 
 def committed_number(store: Store, name: str, version: int, application: str) -> int | None:

@@ -146,7 +146,7 @@ class LargeTable:
         """Returns the row numbers of keys, by the path of their file. Raises `Inconsistent` if a key has no row."""
         hashes = self._hashes(keys)
         order = np.argsort(hashes)
-        paths, found = list(self._files), []
+        paths, parts = list(self._files), []
         for n, file in enumerate(self._files.values()):
             first, last = (np.searchsorted(file.hashes, hashes[order], side) for side in ("left", "right"))
             counts = last - first
@@ -154,8 +154,8 @@ class LargeTable:
                 offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
                 rows = file.rows[np.repeat(first, counts) + offsets]
                 candidates = np.stack([np.repeat(order, counts), np.full(len(rows), n), rows], axis=1)
-                found.append(candidates[file.live[rows]])
-        places = np.concatenate([np.empty((0, 3), np.int64), *found])  # key, file, row number
+                parts.append(candidates[file.live[rows]])
+        places = np.concatenate([np.empty((0, 3), np.int64), *parts])  # key, file, row number
         if not self._is_unique(places, keys.num_rows):  # two keys have the same hash
             same = [_equal(self._keys(paths[file]).slice(row, 1), keys.slice(key, 1)) for key, file, row in places.tolist()]
             places = places[np.array(same, bool)]
