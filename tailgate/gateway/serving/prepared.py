@@ -31,6 +31,7 @@ from tailgate.sql.binder.relation_names import NO_WIDTHS
 from tailgate.sql.numeric_types import WITH_GENERAL
 from tailgate.sql.plan import explain
 from tailgate.sql.plan.session_calls import SessionCall, separated
+from tailgate.sql.plan.time_zones import in_zone
 from tailgate.sql.plan.traversal import memoize_by_object, walk
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.statements import QueryText, Select
@@ -175,6 +176,11 @@ def analyzed_in_worker(query: QueryText, oids: Sequence[int], catalog: Catalog, 
 
 def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int, widths: Mapping[int, int] = NO_WIDTHS) -> Prepared:
     """Binds a query and renders its DuckDB SQL. Raises SQL errors. `widths`: as in `bind_query`."""
+    with in_zone(catalog.time_zone):
+        return _bound(query, oids, catalog, catalog_n, widths)
+
+
+def _bound(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int, widths: Mapping[int, int]) -> Prepared:
     bound = bind_query(query, catalog, declared(oids, catalog), widths=widths, numeric_rules=WITH_GENERAL, locking=True)
     numbered = separated(bound.plan, len(bound.parameters) + 1)
     by_row = numbered.source is not None

@@ -80,7 +80,7 @@ class Gateway:
         self.texts = StatementCache(serving.workers, self.budget)
         self.bound: Cache[tuple[bytes, tuple[int, ...], Hashable], Bound] = Cache(self.budget, BOUND_BYTES)
         self._role_budgets: dict[int, Budget] = {}
-        self._seen: dict[tuple[str, ...], SessionCatalog] = {}  # by path
+        self._seen: dict[tuple[tuple[str, ...], str], SessionCatalog] = {}  # by path and time zone
 
     def cancel(self, process: int, secret: bytes) -> None:
         """Handles a cancel request. Forwards it to the gateway of the session if no session here has the id."""
@@ -105,14 +105,15 @@ class Gateway:
 
         return self.statistics.rows(os.getpid(), name)
 
-    def seen(self, base: Catalog, n: int, path: tuple[str, ...]) -> SessionCatalog:
-        """Returns the catalog as seen along a search path: one object for all sessions with this path."""
-        session_catalog = self._seen.get(path)
+    def seen(self, base: Catalog, n: int, path: tuple[str, ...], time_zone: str) -> SessionCatalog:
+        """Returns the catalog as seen along a search path and in a time zone: one object for all sessions with these."""
+        key = path, time_zone
+        session_catalog = self._seen.get(key)
         if session_catalog is None or session_catalog.catalog.items is not base.items or session_catalog.catalog_n != n:
             if len(self._seen) >= PATHS_MAX:
                 self._seen.clear()
-            catalog = base.along(path)
-            session_catalog = self._seen[path] = SessionCatalog(catalog, n, None if catalog is base else path)
+            catalog = base.along(path).within(time_zone)
+            session_catalog = self._seen[key] = SessionCatalog(catalog, n, None if catalog is base else key)
         return session_catalog
 
     def remember(self, text: bytes, oids: Sequence[int], scope: Hashable, bound: Bound) -> None:

@@ -67,7 +67,7 @@ class Naming:
         if held is base:
             held = None
         roles = self._settings["session_authorization"], self._settings["role"]
-        key = (self._settings["search_path"], roles, self._settings.dialect == HTTP)
+        key = (self._settings["search_path"], self._settings.style.time_zone, roles, self._settings.dialect == HTTP)
         if self._base is not None and (self.behind or self._conflicts(base)):
             base = self._base  # the previous catalog, until `catch_up`
         if base is not self._base or held is not self._held or key != self._key or block is not self._block:
@@ -155,6 +155,7 @@ class Naming:
         return self._path(self._base or self._serving.progress.catalog)
 
     def _see(self, base: Catalog, n: int, path: tuple[str, ...]) -> SessionCatalog:
+        zone = self._settings.style.time_zone
         then = {} if self._held is None else _then(base, self._held)
         if self._block is not None:
             base = self._block.applied(base)
@@ -163,10 +164,12 @@ class Naming:
         if then:
             base = replace(base, items={**base.items, **then})
         if self.temporary:
-            return SessionCatalog(self._with(base.along(self._with_own(path)), self.temporary), n, object())
+            return SessionCatalog(self._with(base.along(self._with_own(path)).within(zone), self.temporary), n, object())
         path = tuple(schema for schema in path if schema != self.own.name)
         private = then or self._block is not None
-        return SessionCatalog(base.along(path), n, object()) if private else self._gateway.seen(base, n, path)
+        if private:
+            return SessionCatalog(base.along(path).within(zone), n, object())
+        return self._gateway.seen(base, n, path, zone)
 
     @property
     def own(self) -> Schema:

@@ -22,6 +22,7 @@ from tailgate.sql.binder.writes.modifying_with import ModifyingWith
 from tailgate.sql.new_items import stored_type
 from tailgate.sql.numeric_types import WITH_GENERAL
 from tailgate.sql.plan import Column, Project, Relation
+from tailgate.sql.plan.time_zones import in_zone
 from tailgate.sql.plan.writes import INCOMING
 from tailgate.sql.statements import CreateTableAs, QueryText, WithWrites
 from tailgate.sql.tables.definition import type_name
@@ -55,7 +56,11 @@ class NewTable:
 
 def bound(statement: CreateTableAs, oids: Sequence[int], catalog: Catalog) -> NewTable:
     """Binds the query and names the columns. Raises 42601, 42701, 42P16 and the errors of the query."""
-    types = declared(oids, catalog)
+    with in_zone(catalog.time_zone):
+        return _planned(statement, declared(oids, catalog), catalog)
+
+
+def _planned(statement: CreateTableAs, types: tuple[Type, ...], catalog: Catalog) -> NewTable:
     if isinstance(statement.query, WithWrites):
         write = ModifyingWith(catalog, types).with_writes(statement.query)
         assert isinstance(write.body, Relation)

@@ -25,6 +25,7 @@ from tailgate.sql.binder.writes.modifying_with import ModifyingWith
 from tailgate.sql.binder.writes.writes import Writes
 from tailgate.sql.plan import Relation
 from tailgate.sql.plan.explain import Explained, explained_write
+from tailgate.sql.plan.time_zones import in_zone
 from tailgate.sql.plan.writes import (
     RETURNED,
     BoundWrite,
@@ -212,6 +213,13 @@ def bound(
     statement: Write, oids: Sequence[int], catalog: Catalog, widths: Mapping[int, int] = NO_WIDTHS, *, compact: bool = False
 ) -> tuple[tuple[Field, ...] | None, WritePlan]:
     """Returns the columns of RETURNING or None, and the plan. `widths`: as in `bind_query`."""
+    with in_zone(catalog.time_zone):
+        return _planned(statement, oids, catalog, widths, compact=compact)
+
+
+def _planned(
+    statement: Write, oids: Sequence[int], catalog: Catalog, widths: Mapping[int, int], *, compact: bool
+) -> tuple[tuple[Field, ...] | None, WritePlan]:
     match write := _named(statement, oids, catalog, widths):
         case InsertRows():
             plan = insert_plan(write, compact=compact)

@@ -69,6 +69,7 @@ class Catalog:
     `path` is the search path for names without a schema. It belongs to a session and is not stored;
     the texts of items are resolved with `public` alone, see `stored`. `resolution` holds the names of
     one statement if they are already resolved; then `find` and `functions` know only these names.
+    `time_zone` is that of the session, in which its statements compute.
     """
 
     items: Mapping[int, Item] = field(default_factory=dict)
@@ -79,6 +80,7 @@ class Catalog:
     path: tuple[str, ...] = (SCHEMA,)
     resolution: Resolution | None = field(default=None, compare=False, repr=False)
     access: Mapping[int, Access] = field(default_factory=dict)
+    time_zone: str = "UTC"
 
     def apply(self, change: Change) -> Catalog:
         """Returns the catalog after a change."""
@@ -102,10 +104,15 @@ class Catalog:
         """Returns the same catalog with another search path."""
         return self if path == self.path else replace(self, path=path)
 
+    def within(self, time_zone: str) -> Catalog:
+        """Returns the same catalog with another time zone."""
+        return self if time_zone == self.time_zone else replace(self, time_zone=time_zone)
+
     @property
     def stored(self) -> Catalog:
-        """Returns the same catalog with the search path that the texts of its items assume."""
-        return self.along((SCHEMA,)) if self.resolution is None else replace(self, path=(SCHEMA,), resolution=None)
+        """Returns the same catalog with the search path and the time zone that the texts of its items assume."""
+        own = self.along((SCHEMA,)).within("UTC")
+        return own if self.resolution is None else replace(own, resolution=None)
 
     def with_resolution(self, resolution: Resolution) -> Catalog:
         """Returns the catalog in which the names of one statement have these meanings, and no other names exist.

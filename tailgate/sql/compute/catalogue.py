@@ -20,7 +20,7 @@ from tailgate.sql.compute.numeric import amounts, float_functions, general_numer
 from tailgate.sql.compute.regexp import functions as regexps
 from tailgate.sql.compute.regexp import likes
 from tailgate.sql.compute.text import arrays, bit_strings, byte_strings, formatting, strings
-from tailgate.sql.compute.time import date_formats, date_parsing, interval_functions, times, zoned_times, zones
+from tailgate.sql.compute.time import date_formats, date_parsing, interval_functions, session_zones, times, zoned_times, zones
 
 # Importing a family registers its functions.
 FAMILIES: tuple[ModuleType, ...] = (
@@ -60,6 +60,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     paths,
     ranges,
     regexps,
+    session_zones,
     strings,
     times,
     zoned_times,

@@ -9,33 +9,14 @@ Source: PostgreSQL 15, src/backend/optimizer/util/clauses.c simplify_function().
 
 from __future__ import annotations
 
-from tailgate.sql.plan import Call, Limit, Literal, Relation, Scalar, Values
+from tailgate.sql.plan import Call, Literal, Relation, Scalar
 from tailgate.sql.plan.rewriting import rebuild
-from tailgate.sql.plan.traversal import inputs, scalars_of, with_inputs, with_scalars
+from tailgate.sql.plan.traversal import mapped
 
 
 def fold_nulls(plan: Relation) -> Relation:
     """Returns the plan with such calls replaced. Shared relations stay shared."""
-    results: dict[int, Relation] = {}
-
-    def visit(node: Relation) -> Relation:
-        result = results.get(id(node))
-        if result is None:
-            result = _node(with_inputs(node, tuple(map(visit, inputs(node)))))
-            results[id(node)] = result
-        return result
-
-    return visit(plan)
-
-
-def _node(node: Relation) -> Relation:
-    if isinstance(node, Values):
-        rows = tuple(tuple(map(_scalar, row)) for row in node.rows)
-        same = all(a is b for old, new in zip(node.rows, rows, strict=True) for a, b in zip(old, new, strict=True))
-        return node if same else Values(rows, node.columns)
-    if isinstance(node, Limit) or all(_scalar(s) is s for s in scalars_of(node)):
-        return node
-    return with_scalars(node, _scalar)
+    return mapped(plan, _scalar)
 
 
 def _scalar(scalar: Scalar) -> Scalar:

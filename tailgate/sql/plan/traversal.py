@@ -210,6 +210,30 @@ def with_scalars(relation: Relation, new: Rule) -> Relation:
             assert_never(relation)
 
 
+def mapped(plan: Relation, new: Rule, node: Callable[[Relation], Relation] = lambda node: node) -> Relation:
+    """Returns the plan with `new` applied to each scalar, and then `node` to each relation, from the inputs up. Shared ones stay shared."""
+    results: dict[int, Relation] = {}
+
+    def visit(old: Relation) -> Relation:
+        result = results.get(id(old))
+        if result is None:
+            result = node(_mapped(with_inputs(old, tuple(map(visit, inputs(old)))), new))
+            results[id(old)] = result
+        return result
+
+    return visit(plan)
+
+
+def _mapped(node: Relation, new: Rule) -> Relation:
+    if isinstance(node, Values):
+        rows = tuple(tuple(map(new, row)) for row in node.rows)
+        same = all(a is b for old, new_row in zip(node.rows, rows, strict=True) for a, b in zip(old, new_row, strict=True))
+        return node if same else Values(rows, node.columns)
+    if isinstance(node, Limit) or all(new(s) is s for s in scalars_of(node)):
+        return node
+    return with_scalars(node, new)
+
+
 C = TypeVar("C", AggregateCall, WindowCall)
 
 

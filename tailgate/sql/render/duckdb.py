@@ -46,6 +46,7 @@ from tailgate.sql.plan import (
     WorkingTable,
 )  # fmt: skip
 from tailgate.sql.plan.properties import is_volatile
+from tailgate.sql.plan.time_zones import zoned
 from tailgate.sql.plan.traversal import inputs
 from tailgate.sql.render.dialects import DUCKDB
 from tailgate.sql.render.duckdb_aggregates import aggregate, order_by, sort_terms
@@ -73,7 +74,7 @@ def render(plan: Relation, *, now: str = NOW, constants: list[Value] | None = No
     `now`: SQL for the time of the statement. `constants`: long literals are appended to it and become
     parameters (see `arguments`); without it, they are written into the SQL.
     """
-    plan = computed_once(plan)
+    plan = computed_once(zoned(plan))
     renderer = _Renderer(now, shared(plan), constants)
     text = renderer.relation(plan)
     if not renderer.written:

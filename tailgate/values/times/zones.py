@@ -136,6 +136,14 @@ def offset(time_zone: str, second: int) -> int:
     return _offset_of_moment(of_session(time_zone), second) // SECOND
 
 
+def abbreviation(at: tzinfo, second: int) -> str:
+    """Returns how a zone is called at a second since 1970."""
+    moment = (_EPOCH + timedelta(seconds=_within(second))).replace(tzinfo=timezone.utc)
+    return (
+        offset_text(_offset_of_moment(at, second) // SECOND).decode() if isinstance(at, timezone) else moment.astimezone(at).tzname() or ""
+    )
+
+
 def _within(second: int) -> int:
     """Returns a second of the years that Python's zones know, in the same place of the cycle of 400 years."""
     if second > _LAST:

@@ -27,6 +27,7 @@ from tailgate.lake.errors import FeatureNotSupported, ProgramLimitExceeded, Prot
 from tailgate.lake.types import Field
 from tailgate.sql import statements as s
 from tailgate.sql.binder.writes.writes import Writes
+from tailgate.sql.plan.time_zones import in_zone
 
 COPY_BYTES_MAX = 1 << 30  # of data of one COPY, which is buffered in memory
 
@@ -43,8 +44,9 @@ class CopyIn:
 
 def copied(statement: s.CopyFrom, catalog: Catalog) -> tuple[InsertPlan, tuple[int, ...]]:
     """Returns the plan, and the numbers of the columns in the data."""
-    write, targets = Writes(catalog, None).copy(statement)
-    return insert_plan(write), targets
+    with in_zone(catalog.time_zone):
+        write, targets = Writes(catalog, None).copy(statement)
+        return insert_plan(write), targets
 
 
 def bind(session: Session, bound: Bound, statement: s.CopyFrom, oids: Sequence[int]) -> Bound:

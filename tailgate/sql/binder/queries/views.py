@@ -23,6 +23,7 @@ from tailgate.sql.definition_cache import DefinitionCache
 from tailgate.sql.grammar.parser import parse_query
 from tailgate.sql.numeric_types import typed_by
 from tailgate.sql.plan import Project, Relation
+from tailgate.sql.plan.time_zones import UTC, in_zone
 
 LEVELS_MAX = 100  # of views over views; a deeper nesting is a mistake
 VIEWS_MAX = 512  # in the cache, also temporary views; a plan takes 20 KB on average
@@ -60,7 +61,7 @@ def _bound(item: View | MaterializedView, names: Names, queries: QueryBinder) ->
     below = names.below(item)
     for lower in _views_below(item, below.catalog):
         _expanded(lower, below, queries)
-    with typed_by(item.numeric_rules):
+    with typed_by(item.numeric_rules), in_zone(UTC):
         plan = replace(queries, parameters=Parameters(), view=True, outer=None).query(parse_query(item.query), below)
     plan = with_full_columns(plan)
     if plan.columns != item.columns:

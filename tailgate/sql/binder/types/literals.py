@@ -9,6 +9,7 @@ from tailgate.lake.types import Type
 from tailgate.sql.binder.types.dimensions import literal_of
 from tailgate.sql.numeric_types import keeps_general, of_literal
 from tailgate.sql.plan import Literal
+from tailgate.sql.plan.time_zones import style
 from tailgate.values.codec.codec import Value
 from tailgate.values.numbers import numerics
 from tailgate.values.registry import read_text
@@ -19,7 +20,7 @@ def literal(text: str, type: Type, position: int | None = None) -> Literal:
     try:
         if type.name == "numeric" and not type.is_array and not type.modifiers:
             return _numeric(text, type, position)
-        value: Value = read_text(text, replace(type, multidimensional=type.is_array))
+        value: Value = read_text(text, replace(type, multidimensional=type.is_array), style())
         if type.is_array and not type.multidimensional:
             return literal_of(value, type, position)
     except TailgateError as error:

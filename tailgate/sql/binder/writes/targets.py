@@ -42,6 +42,7 @@ from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
 from tailgate.sql.numeric_types import WITH_GENERAL, typed_by, without_general
 from tailgate.sql.plan import AggregateCall, Column, Literal, Reduce, Relation, Scalar, Scan
+from tailgate.sql.plan.time_zones import UTC, in_zone
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import ColumnName, Default, Insert, InsertValue
 from tailgate.values.numbers.integers import RANGES
@@ -167,7 +168,8 @@ def default_of(column: Field, text: str | None, names: Names | None = None) -> S
         raise FeatureNotSupported("cannot use subquery in DEFAULT expression")
     parameters = Parameters()
     level = empty_level(parameters, domains.types_of((column,)))
-    scalar = bind_as(Expressions(Scope(), level, "DEFAULT expressions", aggregates=False), tree, column.type)
+    with in_zone(UTC):
+        scalar = bind_as(Expressions(Scope(), level, "DEFAULT expressions", aggregates=False), tree, column.type)
     if names is not None:
         names.demands.update(level.names.demands)
     try:

@@ -6,6 +6,7 @@ Source: PostgreSQL 15, src/backend/utils/adt/formatting.c, DCH_to_char().
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import tzinfo
 
 from tailgate.lake.errors import InvalidDatetimeFormat
 from tailgate.sql.compute.numeric.numerals import ordinal_ending, roman
@@ -14,6 +15,7 @@ from tailgate.sql.compute.time.date_pattern import DAYS, MONTHS, Kind, Part, par
 from tailgate.sql.compute.time.interval_functions import Interval, quotient, remainder
 from tailgate.values.times.calendar import INFINITIES_TIME, JULIAN_DAY_1970, civil, days, iso_week, weekday
 from tailgate.values.times.units import DAY, HOUR, MINUTE, SECOND
+from tailgate.values.times.zones import abbreviation, offset_text, to_local
 
 
 def shown(year: int) -> int:
@@ -31,6 +33,7 @@ class _Fields:
     micros: int
     day: int | None
     zone: str
+    east: int = 0  # seconds
 
     @property
     def shown_year(self) -> int:
@@ -68,11 +71,17 @@ def to_char_timestamptz(value: int, pattern: str) -> str | None:
     return _to_char(value, pattern, "UTC")
 
 
-def _to_char(value: int, pattern: str, zone: str) -> str | None:
+def to_char_zoned(moment: int, pattern: str, zone: tzinfo) -> str | None:
+    """Returns to_char() of a moment in a time zone."""
+    local = to_local(moment, zone)
+    return _to_char(local, pattern, abbreviation(zone, moment // SECOND), (local - moment) // SECOND)
+
+
+def _to_char(value: int, pattern: str, zone: str, east: int = 0) -> str | None:
     if value in INFINITIES_TIME:
         return None
     day, micros = divmod(value, DAY)
-    return _write(_Fields(*civil(day), micros, day, zone), pattern)
+    return _write(_Fields(*civil(day), micros, day, zone, east), pattern)
 
 
 @udf("interval", "text", to="text")
@@ -130,10 +139,12 @@ def _time(f: _Fields, p: Part) -> str | None:
             return _cased(p, ".".join(half) + "." if "." in p.field else half)
         case "TZ":
             return _date_only(f, _cased(p, f.zone))
-        case "TZH" | "OF":
-            return _date_only(f, "+00")
+        case "TZH":
+            return _date_only(f, f"{'-' if f.east < 0 else '+'}{abs(f.east) // 3600:02d}")
+        case "OF":
+            return _date_only(f, offset_text(f.east // 60 * 60).decode())
         case "TZM":
-            return _date_only(f, "00")
+            return _date_only(f, f"{abs(f.east) // 60 % 60:02d}")
     return None
 
 

@@ -38,6 +38,11 @@ def to_date(text: str, pattern: str) -> int:
 
 @udf("text", "text", to="timestamptz")
 def to_timestamp_text(text: str, pattern: str) -> int:
+    return parsed_timestamp(text, pattern)[0]
+
+
+def parsed_timestamp(text: str, pattern: str) -> tuple[int, bool]:
+    """Returns a timestamp, and whether its text has an offset from UTC; otherwise it is local."""
     fields = _Reader(text, pattern).read()
     hour, minute, second = fields.get("hour", 0), fields.get("MI", 0), fields.get("SS", 0)
     if "SSSS" in fields:
@@ -55,7 +60,7 @@ def to_timestamp_text(text: str, pattern: str) -> int:
         raise _out_of_range(text)
     offset = (fields.get("TZH", 0) * HOUR + fields.get("TZM", 0) * MINUTE) * fields.get("offset_sign", 1)
     time = hour * HOUR + minute * MINUTE + second * SECOND + micros
-    return _rounded(time_in_range(_date(fields, text) * DAY + time - offset, text), fields.get("FF", 6))
+    return _rounded(time_in_range(_date(fields, text) * DAY + time - offset, text), fields.get("FF", 6)), "TZH" in fields
 
 
 def _rounded(micros: int, digits: int) -> int:

@@ -13,9 +13,9 @@ MONTHS = "January February March April May June July August September October No
 DAYS = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday".split()
 NUMERIC_FIELDS = """
     CC DDD DD D FF1 FF2 FF3 FF4 FF5 FF6 HH24 HH12 HH IDDD ID IW IYYY IYY IY I J MI MM MS Q
-    SSSSS SSSS SS US WW W Y,YYY YYYY YYY YY Y
+    SSSSS SSSS SS TZM US WW W Y,YYY YYYY YYY YY Y
 """.split()
-OTHER_FIELDS = "A.D. A.M. AD AM B.C. BC DAY DY FX MONTH MON OF P.M. PM RM TZH TZM TZ".split()
+OTHER_FIELDS = "A.D. A.M. AD AM B.C. BC DAY DY FX MONTH MON OF P.M. PM RM TZH TZ".split()
 MIXED_CASE_FIELDS = ("Day", "Dy", "Month", "Mon")
 FIELDS = [*NUMERIC_FIELDS, *OTHER_FIELDS]
 SPELLINGS = sorted([*FIELDS, *(f.lower() for f in FIELDS), *MIXED_CASE_FIELDS], key=lambda s: (-len(s), s))  # longest first

@@ -9,6 +9,7 @@ Source: PostgreSQL 15, src/backend/utils/adt/{timestamp,date}.c.
 from __future__ import annotations
 
 import math
+from datetime import tzinfo
 from decimal import ROUND_HALF_EVEN, Decimal
 from time import time_ns
 
@@ -104,6 +105,7 @@ def date_at_time(day: int, micros: int) -> int:
 
 # --- parts ---------------------------------------------------------------------------------------
 
+WITHIN_DAYS = ("microsecond", "millisecond", "second", "minute", "hour")
 SIZES = {"microsecond": 1, "millisecond": 1000, "second": 1_000_000, "minute": MINUTE, "hour": HOUR, "day": DAY}
 
 
@@ -138,10 +140,14 @@ def date_trunc_timestamp(word: str, value: int) -> int:
 
 @udf("text", "timestamptz", "text", to="timestamptz")
 def date_trunc_timestamptz(word: str, value: int, zone_name: str) -> int:
-    if value in INFINITIES_TIME:
-        return value
-    time_zone = zone(zone_name)
-    return to_utc(_truncated(word, to_local(value, time_zone), "timestamp with time zone"), time_zone)
+    return value if value in INFINITIES_TIME else truncated_at(word, value, zone(zone_name))
+
+
+def truncated_at(word: str, moment: int, time_zone: tzinfo) -> int:
+    """Truncates the local time of a finite moment. Within a day it keeps its offset, also where a change of the clock repeats an hour."""
+    local = to_local(moment, time_zone)
+    truncated = _truncated(word, local, "timestamp with time zone")
+    return truncated - (local - moment) if unit_of(word) in WITHIN_DAYS else to_utc(truncated, time_zone)
 
 
 @udf("text", "time", to="numeric")
@@ -194,11 +200,12 @@ def series(first: int, last: int, step: Interval) -> list[int]:
     current = first
     while current <= last if ascending else current >= last:
         timestamps.append(current)
-        current = time_in_range(_plus_months(current, months) + number * DAY + micros)
+        current = time_in_range(plus_months(current, months) + number * DAY + micros)
     return timestamps
 
 
-def _plus_months(value: int, months: int) -> int:
+def plus_months(value: int, months: int) -> int:
+    """Returns a local time months later, on the last day of the month if it has no such day."""
     day, time = divmod(value, DAY)
     year, month, day_of_month = civil(day)
     year, month = divmod(year * 12 + month - 1 + months, 12)
@@ -242,7 +249,7 @@ def pg_sleep_for(length: Interval) -> str:
     """Sleeps as `pg_sleep` does, until the present time plus an interval."""
     months, number, micros = length
     now = _now()
-    return pg_sleep((time_in_range(_plus_months(now, months) + number * DAY + micros) - now) / SECOND)
+    return pg_sleep((time_in_range(plus_months(now, months) + number * DAY + micros) - now) / SECOND)
 
 
 @udf("timestamptz", to="text", volatile=True)

@@ -5,6 +5,7 @@ import java.math.RoundingMode;
 import java.time.DateTimeException;
 import java.time.LocalDate;
 import java.time.ZoneId;
+import java.util.Set;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
@@ -89,6 +90,8 @@ public final class Times {
 
   // ---- parts ------------------------------------------------------------------------------------
 
+  private static final Set<String> WITHIN_DAYS = Set.of("microsecond", "millisecond", "second", "minute", "hour");
+
   private static long truncated(UTF8String word, long value, String type) {
     if (Timestamps.isInfinite(value)) return value;
     String unit = TimeUnits.unit(word);
@@ -126,8 +129,10 @@ public final class Times {
   public static long dateTruncTimestamptz(UTF8String word, long value, UTF8String zone) {
     if (Timestamps.isInfinite(value)) return value;
     ZoneId zoneId = TimeZones.zone(zone);
-    long local = truncated(word, TimeZones.toLocal(value, zoneId), "timestamp with time zone");
-    return TimeZones.toUtc(local, zoneId);
+    long local = TimeZones.toLocal(value, zoneId);
+    long truncated = truncated(word, local, "timestamp with time zone");
+    // within a day, the offset stays, also where a change of the clock repeats an hour
+    return WITHIN_DAYS.contains(TimeUnits.unit(word)) ? truncated - (local - value) : TimeZones.toUtc(truncated, zoneId);
   }
 
   public static Decimal extractTime(UTF8String word, long micros, int precision, int scale) {
