@@ -74,9 +74,9 @@ select ('2022-01-01 10:00'::timestamptz at time zone 'UTC'), ('2022-01-01 10:00'
 """
 # in a session of the zone, each after the one before it
 STATEMENTS = """
-CREATE TABLE t (id int PRIMARY KEY, at timestamptz, day date, local timestamp, clock timetz, made date DEFAULT '2000-01-01 03:00Z'::timestamptz::date)
+CREATE TABLE t (id int PRIMARY KEY, at timestamptz, day date, local timestamp, clock timetz, m date DEFAULT timestamptz '2000-01-01 03Z')
 INSERT INTO t VALUES (1, '2022-07-01 10:00', '2022-07-01 23:30Z'::timestamptz, '2022-07-01 23:30Z'::timestamptz, '10:00')
-INSERT INTO t (id, at, day) VALUES (2, '2022-01-01', timestamptz '2022-01-01 03:00Z'), (3, date '2022-01-02', NULL), (4, timestamp '2022-01-03', NULL)
+INSERT INTO t (id, at, day) VALUES (2, '2022-01-01', timestamptz '2022-01-01 03Z'), (3, date '2022-01-02', NULL), (4, '2022-01-03', NULL)
 INSERT INTO t (id, at, local) SELECT 5, timestamp '2022-01-04', timestamptz '2022-01-04 00:00Z'
 INSERT INTO t VALUES (1, '2022-07-02') ON CONFLICT (id) DO UPDATE SET at = excluded.at, day = t.at RETURNING *
 UPDATE t SET day = at, local = at + interval '1 day' WHERE at < '2022-01-02' RETURNING id, day, local
@@ -84,7 +84,7 @@ UPDATE t SET at = local WHERE id = 5 RETURNING at, at::text
 MERGE INTO t USING (VALUES (6, '2022-05-05'::timestamp)) n (id, at) ON t.id = n.id WHEN NOT MATCHED THEN INSERT (id, at) VALUES (n.id, n.at)
 DELETE FROM t WHERE at = date '2022-01-03' RETURNING at::date
 WITH gone AS (DELETE FROM t WHERE at::date = '2022-01-02' RETURNING at) SELECT at::text, at::time FROM gone
-SELECT id, at, day, local, clock, made FROM t ORDER BY id
+SELECT id, at, day, local, clock, m FROM t ORDER BY id
 CREATE VIEW v AS SELECT id, at::date AS day, date_trunc('day', at) AS begin FROM t
 SELECT * FROM v ORDER BY id
 CREATE TEMPORARY VIEW own AS SELECT id, at::date AS day FROM t WHERE at > '2022-01-01 09:00Z'

@@ -31,10 +31,10 @@ from tailgate.sql.binder.relation_names import NO_WIDTHS
 from tailgate.sql.numeric_types import WITH_GENERAL
 from tailgate.sql.plan import explain
 from tailgate.sql.plan.session_calls import SessionCall, separated
-from tailgate.sql.plan.time_zones import in_zone
 from tailgate.sql.plan.traversal import memoize_by_object, walk
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.statements import QueryText, Select
+from tailgate.sql.time_zones import in_zone
 
 KEPT_BYTES = 64 << 20  # of cached bound queries; a limit for clients that put new literals into every statement
 PLAN_FACTOR = 100  # approximate bytes of a plan per byte of its text

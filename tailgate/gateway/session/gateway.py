@@ -112,7 +112,7 @@ class Gateway:
         if session_catalog is None or session_catalog.catalog.items is not base.items or session_catalog.catalog_n != n:
             if len(self._seen) >= PATHS_MAX:
                 self._seen.clear()
-            catalog = base.along(path).within(time_zone)
+            catalog = base.along(path, time_zone)
             session_catalog = self._seen[key] = SessionCatalog(catalog, n, None if catalog is base else key)
         return session_catalog
 

@@ -164,11 +164,11 @@ class Naming:
         if then:
             base = replace(base, items={**base.items, **then})
         if self.temporary:
-            return SessionCatalog(self._with(base.along(self._with_own(path)).within(zone), self.temporary), n, object())
+            return SessionCatalog(self._with(base.along(self._with_own(path), zone), self.temporary), n, object())
         path = tuple(schema for schema in path if schema != self.own.name)
         private = then or self._block is not None
         if private:
-            return SessionCatalog(base.along(path).within(zone), n, object())
+            return SessionCatalog(base.along(path, zone), n, object())
         return self._gateway.seen(base, n, path, zone)
 
     @property
@@ -211,7 +211,7 @@ class Naming:
         """Returns the id for a new temporary relation, and the catalog that contains the temporary schema."""
         catalog = self.seen.catalog
         if not self.temporary:
-            catalog = self._with(catalog.along(self._with_own(self._schemas)), {})
+            catalog = self._with(catalog.along(self._with_own(self._schemas), catalog.time_zone), {})
         return TEMPORARY_ID + self._next, catalog
 
     def put(self, *items: Item) -> None:

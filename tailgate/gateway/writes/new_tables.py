@@ -22,10 +22,10 @@ from tailgate.sql.binder.writes.modifying_with import ModifyingWith
 from tailgate.sql.new_items import stored_type
 from tailgate.sql.numeric_types import WITH_GENERAL
 from tailgate.sql.plan import Column, Project, Relation
-from tailgate.sql.plan.time_zones import in_zone
 from tailgate.sql.plan.writes import INCOMING
 from tailgate.sql.statements import CreateTableAs, QueryText, WithWrites
 from tailgate.sql.tables.definition import type_name
+from tailgate.sql.time_zones import in_zone
 
 
 @dataclass(frozen=True, slots=True)

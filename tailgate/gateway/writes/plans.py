@@ -25,7 +25,6 @@ from tailgate.sql.binder.writes.modifying_with import ModifyingWith
 from tailgate.sql.binder.writes.writes import Writes
 from tailgate.sql.plan import Relation
 from tailgate.sql.plan.explain import Explained, explained_write
-from tailgate.sql.plan.time_zones import in_zone
 from tailgate.sql.plan.writes import (
     RETURNED,
     BoundWrite,
@@ -39,6 +38,7 @@ from tailgate.sql.plan.writes import (
     is_item,
 )
 from tailgate.sql.plan.writes import Checks as PlannedChecks
+from tailgate.sql.time_zones import in_zone
 
 Write: TypeAlias = s.Insert | s.Update | s.Delete | s.Merge | s.Truncate | s.WithWrites
 

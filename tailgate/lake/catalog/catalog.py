@@ -63,13 +63,12 @@ class Change:
 class Catalog:
     """All items, roles and schemas at one time.
 
-    `next_id` only grows, and so does `next_query`, the number of the next persistent query of ksqlDB.
-    `roles` and `schemas` hold only those that statements created or changed, `access` the privileges on objects with GRANTs.
+    `next_id` only grows, and so does `next_query`, the number of the next persistent query of ksqlDB. `roles` and `schemas` hold
+    only those that statements created or changed, `access` the privileges on objects with GRANTs.
 
-    `path` is the search path for names without a schema. It belongs to a session and is not stored;
-    the texts of items are resolved with `public` alone, see `stored`. `resolution` holds the names of
-    one statement if they are already resolved; then `find` and `functions` know only these names.
-    `time_zone` is that of the session, in which its statements compute.
+    `path` is the search path for names without a schema, `time_zone` that in which statements compute. They belong to a session and
+    are not stored; the texts of items assume `public` and UTC, see `stored`. `resolution` holds the names of one statement if they
+    are already resolved; then `find` and `functions` know only these names.
     """
 
     items: Mapping[int, Item] = field(default_factory=dict)
@@ -95,24 +94,17 @@ class Catalog:
         after = replace(after, access=access).with_access()
         if any(isinstance(item, UserType) for item in change.put) or change.put_schemas:
             after = after.with_types()
-        if self.resolution is None:
-            return after
         created = tuple(item for item in change.put if item.id not in self.items)
-        return replace(after, resolution=self.resolution.including(created, after.all_schemas()))
+        return after if self.resolution is None else replace(after, resolution=self.resolution.including(created, after.all_schemas()))
 
-    def along(self, path: tuple[str, ...]) -> Catalog:
-        """Returns the same catalog with another search path."""
-        return self if path == self.path else replace(self, path=path)
-
-    def within(self, time_zone: str) -> Catalog:
-        """Returns the same catalog with another time zone."""
-        return self if time_zone == self.time_zone else replace(self, time_zone=time_zone)
+    def along(self, path: tuple[str, ...], time_zone: str = "UTC") -> Catalog:
+        """Returns the same catalog as a session with this search path and time zone sees it."""
+        return self if (path, time_zone) == (self.path, self.time_zone) else replace(self, path=path, time_zone=time_zone)
 
     @property
     def stored(self) -> Catalog:
         """Returns the same catalog with the search path and the time zone that the texts of its items assume."""
-        own = self.along((SCHEMA,)).within("UTC")
-        return own if self.resolution is None else replace(own, resolution=None)
+        return self.along((SCHEMA,)) if self.resolution is None else replace(self, path=(SCHEMA,), resolution=None, time_zone="UTC")
 
     def with_resolution(self, resolution: Resolution) -> Catalog:
         """Returns the catalog in which the names of one statement have these meanings, and no other names exist.

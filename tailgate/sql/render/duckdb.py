@@ -46,7 +46,6 @@ from tailgate.sql.plan import (
     WorkingTable,
 )  # fmt: skip
 from tailgate.sql.plan.properties import is_volatile
-from tailgate.sql.plan.time_zones import zoned
 from tailgate.sql.plan.traversal import inputs
 from tailgate.sql.render.dialects import DUCKDB
 from tailgate.sql.render.duckdb_aggregates import aggregate, order_by, sort_terms
@@ -56,6 +55,7 @@ from tailgate.sql.render.scalars import CONSTANTS, render_scalar
 from tailgate.sql.render.shared_arguments import checked_length
 from tailgate.sql.render.templates import fill_template
 from tailgate.sql.render.volatile_calls import computed_once
+from tailgate.sql.time_zones import zoned
 
 NOW = "CAST(now() AS TIMESTAMPTZ)"  # the start of the transaction
 KEYWORDS = {

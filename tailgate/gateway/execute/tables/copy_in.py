@@ -27,7 +27,7 @@ from tailgate.lake.errors import FeatureNotSupported, ProgramLimitExceeded, Prot
 from tailgate.lake.types import Field
 from tailgate.sql import statements as s
 from tailgate.sql.binder.writes.writes import Writes
-from tailgate.sql.plan.time_zones import in_zone
+from tailgate.sql.time_zones import in_zone
 
 COPY_BYTES_MAX = 1 << 30  # of data of one COPY, which is buffered in memory
 

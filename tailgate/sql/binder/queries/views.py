@@ -23,7 +23,7 @@ from tailgate.sql.definition_cache import DefinitionCache
 from tailgate.sql.grammar.parser import parse_query
 from tailgate.sql.numeric_types import typed_by
 from tailgate.sql.plan import Project, Relation
-from tailgate.sql.plan.time_zones import UTC, in_zone
+from tailgate.sql.time_zones import UTC, in_zone
 
 LEVELS_MAX = 100  # of views over views; a deeper nesting is a mistake
 VIEWS_MAX = 512  # in the cache, also temporary views; a plan takes 20 KB on average

@@ -9,7 +9,7 @@ from tailgate.lake.types import Type
 from tailgate.sql.binder.types.dimensions import literal_of
 from tailgate.sql.numeric_types import keeps_general, of_literal
 from tailgate.sql.plan import Literal
-from tailgate.sql.plan.time_zones import style
+from tailgate.sql.time_zones import style
 from tailgate.values.codec.codec import Value
 from tailgate.values.numbers import numerics
 from tailgate.values.registry import read_text

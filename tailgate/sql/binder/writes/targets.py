@@ -42,9 +42,9 @@ from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
 from tailgate.sql.numeric_types import WITH_GENERAL, typed_by, without_general
 from tailgate.sql.plan import AggregateCall, Column, Literal, Reduce, Relation, Scalar, Scan
-from tailgate.sql.plan.time_zones import UTC, in_zone
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import ColumnName, Default, Insert, InsertValue
+from tailgate.sql.time_zones import UTC, in_zone
 from tailgate.values.numbers.integers import RANGES
 
 
