@@ -49,7 +49,7 @@ class Naming:
         self._block: Uncommitted | None = None  # the uncommitted changes in `_durable`
         self._refused: Catalog | None = None  # the newest catalog, if it conflicts with the block
         self._durable = Catalog()  # without temporary views, with the block's uncommitted changes
-        self._key: tuple[str, tuple[str, str], bool] | None = None
+        self._key: tuple[str, str, tuple[str, str], bool] | None = None
         self._seen = SessionCatalog(Catalog(), 0)
         self.temporary: dict[int, Item] = {}
         self._before: dict[int, Item] | None = None  # the views at the beginning of a block that has changed them
