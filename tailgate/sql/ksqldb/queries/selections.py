@@ -105,11 +105,7 @@ def aggregation(query: e.SelectQuery, source: FromClause, target: str = "") -> T
     items = items_of(query, translator)
     if not is_push:
         check_names(items, source.scope)
-    key_names: dict[e.Expression, str] = {}
-    for item, name, _ in items:
-        assert item.expression is not None
-        if item.expression in query.group_by:
-            key_names.setdefault(item.expression, name)
+    key_names = _key_names(query, items)
     for key in () if is_push else key_names:
         check_once(expression_text(key), [item for item in items if item[0].expression == key])
     check_distinct(items)
@@ -136,6 +132,16 @@ def aggregation(query: e.SelectQuery, source: FromClause, target: str = "") -> T
     rowtime = f", {time} AS rowtime" if time and not is_push else ""
     text = f"SELECT {texts_of(items)}{rowtime} FROM {rows} GROUP BY {', '.join(k.text for k in keys)}{having}"
     return Translation(text, columns, message_key, hidden=hidden)
+
+
+def _key_names(query: e.SelectQuery, items: Items) -> dict[e.Expression, str]:
+    """Returns the names of the columns that show an expression of GROUP BY: of each expression the first."""
+    names: dict[e.Expression, str] = {}
+    for item, name, _ in items:
+        assert item.expression is not None
+        if item.expression in query.group_by:
+            names.setdefault(item.expression, name)
+    return names
 
 
 def _of_keys(query: e.SelectQuery, scope: Scope) -> Translator:
