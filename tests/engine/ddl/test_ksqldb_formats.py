@@ -62,6 +62,8 @@ REFERRING = {
             "type": "object",
             "properties": {
                 "id": {"type": "integer"},
+                "any": True,
+                "either": {"anyOf": [True, {"type": "null"}]},
                 "a": {"$ref": "#/definitions/In"},
                 "l": {"type": "array", "items": {"$ref": "#/$defs/n~1"}},
             },

@@ -35,6 +35,7 @@ from tailgate.sql.ksqldb.expression_texts import text as ksqldb_text
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.items import bound_of_windows, numbered_name, source_columns
+from tailgate.sql.ksqldb.queries.references import sources_of
 from tailgate.sql.ksqldb.queries.scope import ROWKEY, Scope
 from tailgate.sql.ksqldb.queries.scopes import (
     column_types,
@@ -149,7 +150,7 @@ def _key_column(scope: Scope, source: Scope, name: str, type: e.TypeName) -> Key
 def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope], right: Scope) -> FromClause:
     """Returns the join of FROM so far, with these scopes, with one more stream or table."""
     _check_kind(left, join, item)
-    _check_sides(join, (*scopes, right))
+    _check_sides(join, replace(scopes[0], joined=(*scopes[1:], right)))
     together = replace(left, co_partitioned=(*left.co_partitioned, item))
     if is_stream(item):
         return _joined_streams(together, join, item, scopes, right)
@@ -346,31 +347,26 @@ def _equality(join: e.JoinClause) -> e.Operation:
     return condition
 
 
-def _check_sides(join: e.JoinClause, sources: Sequence[Scope]) -> None:
-    """Raises 42P10 unless each side of ON reads columns of one source, and not of the same. `sources`: those that are joined."""
+def _check_sides(join: e.JoinClause, both: Scope) -> None:
+    """Raises 42P10 unless each side of ON reads columns of one source, and not of the same."""
     condition = _equality(join)
-    names = []
+    names: list[str] = []
     for operand in condition.operands:
-        read = {_source_of(part, sources) for part in e.walk(operand) if isinstance(part, e.ColumnReference)}
-        if len(read) != 1:
+        read = sources_of(operand, both)
+        has_columns = any(isinstance(part, e.ColumnReference) for part in e.walk(operand))
+        if len(read) > 1 or not has_columns:
             raise InvalidColumnReference(
                 f"Invalid comparison expression '{ksqldb_text(operand)}' in join '{ksqldb_text(condition)}'."
                 " Each side of the join comparision must contain references from exactly one source.",
                 position=condition.position,
             )
-        names.append(f"`{ksqldb_name(read.pop())}`")
-    if names[0] == names[1]:
+        names += [f"`{ksqldb_name(source)}`" for source in read]
+    if len(names) == 2 and names[0] == names[1]:
         raise InvalidColumnReference(
             "Each side of the join must reference exactly one source and not the same source."
             f" Left side references {names[0]} and right references {names[1]}",
             position=condition.position,
         )
-
-
-def _source_of(reference: e.ColumnReference, sources: Sequence[Scope]) -> str:
-    """Returns the name of the source of a column, or the name with which it is written."""
-    owners = [source for source in sources if reference.source in (None, *source.names) and reference.column in source.columns]
-    return owners[0].names[0] if owners else reference.source or ""
 
 
 def _left_side(join: e.JoinClause, keys: Sequence[Typed], left: Scope, both: Scope, *, is_of_stream: bool) -> tuple[Typed, Typed]:

@@ -21,6 +21,12 @@ def qualified(query: e.SelectQuery, scope: Scope) -> e.SelectQuery:
     )
 
 
+def sources_of(expression: e.Expression, scope: Scope) -> set[str]:
+    """Returns the sources of a join whose columns an expression reads, without names that none or several of them have."""
+    references = (part for part in e.walk(_rebuilt(expression, scope)) if isinstance(part, e.ColumnReference))
+    return {reference.source for reference in references if reference.source is not None}
+
+
 def _rebuilt(part: Any, scope: Scope, parameters: tuple[str, ...] = ()) -> Any:
     """Returns an expression, or a tuple of them, with its references. `parameters`: of the lambdas around it."""
     match part:

@@ -53,11 +53,13 @@ def _parts(root: dict[str, Any]) -> Parts:
     return part
 
 
-def _present(schema: dict[str, Any], parts: Parts) -> dict[str, Any]:
+def _present(schema: Any, parts: Parts) -> dict[str, Any]:
     """Returns the schema to which one refers, the only schema besides null of a union, or the schema itself."""
+    if not isinstance(schema, dict):  # true, the schema of all values, or false
+        return {}
     if isinstance(schema.get("$ref"), str):
         return _present({**_without(schema, "$ref"), **parts(schema["$ref"])}, parts)
-    branches = [s for s in schema.get("oneOf") or schema.get("anyOf") or () if s.get("type") != "null"]
+    branches = [s for s in schema.get("oneOf") or schema.get("anyOf") or () if isinstance(s, dict) and s.get("type") != "null"]
     if len(branches) == 1:
         return _present({**_without(schema, "oneOf", "anyOf"), **branches[0]}, parts)
     if isinstance(schema.get("type"), list):
@@ -75,8 +77,8 @@ def _is_object(schema: dict[str, Any]) -> bool:
 
 
 def _members(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Returns the members of an object in the order of their index."""
-    members = list(schema["properties"].items())
+    """Returns the members of an object in the order of their index, without those that may be any value."""
+    members = [(name, member) for name, member in schema["properties"].items() if isinstance(member, dict)]
     return sorted(members, key=lambda member: member[1].get("connect.index", len(members)))
 
 
