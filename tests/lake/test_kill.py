@@ -75,7 +75,7 @@ def expected() -> dict[int, Counter[str]]:
 
 
 POINTS = ("entry.half", "entry.link", "entry.linked", "catalog.entry", "round.table", "round.checkpoint", "round.cleared")
-LARGE_POINTS = ("large.files", "large.folded", "round.table")
+LARGE_POINTS = ("large.converted", "large.files", "large.folded", "round.table")
 
 
 def run(location: str, crash: str | None) -> int:
@@ -104,7 +104,7 @@ def test_killed_and_started_again_over_a_bucket(point: str, bucket: BucketStore,
 
 def killed_and_started_again(point: str, location: str) -> float:
     """Returns the seconds that the last start took."""
-    counts = (1, 2) if point in ("catalog.entry", "round.cleared") else (2, 9)
+    counts = (1, 2) if point in ("catalog.entry", "round.cleared", "large.converted") else (2, 9)
     killed = [run(location, f"{point}:{count}") for count in counts]
     began = time.monotonic()
     assert run(location, None) == 0

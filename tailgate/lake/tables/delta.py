@@ -37,6 +37,7 @@ T = TypeVar("T")
 LOG = "_delta_log"
 ROWS = "rows"  # the folder of the data files of a table with deletion vectors (`lake.tables.large`)
 VECTORS = "deletionVectors"  # the feature of Delta's protocol
+ADD = ("path", "size", "modificationTime", "dataChange", "stats", "deletionVector")  # parts of an action that later commits repeat
 EPOCH = "tailgate.epoch"  # application id of the transaction that carries the epoch of the committing engine
 
 # No column mapping, and deletion vectors only for large tables (`lake.tables.large`): all readers support the rest.
@@ -265,7 +266,7 @@ def adds(store: Store, name: str, version: int) -> dict[str, dict[str, Any]]:
     for other, file in versioned(files):
         if other == base and file.endswith(".parquet"):
             for add in parquet.read_table(pa.BufferReader(store.get(file)), columns=["add"])["add"].drop_null().to_pylist():
-                result[unquote(add["path"])] = {k: v for k, v in add.items() if v is not None} | {"partitionValues": {}}
+                result[unquote(add["path"])] = _kept(add)
     for other in range(base + 1, version + 1):
         actions = list(_commit(store, name, other))
         for action in actions:
@@ -273,8 +274,13 @@ def adds(store: Store, name: str, version: int) -> dict[str, dict[str, Any]]:
                 result.pop(unquote(action["remove"]["path"]), None)
         for action in actions:
             if "add" in action:
-                result[unquote(action["add"]["path"])] = {k: v for k, v in action["add"].items() if v is not None}
+                result[unquote(action["add"]["path"])] = _kept(action["add"])
     return result
+
+
+def _kept(add: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns those parts of an action that later commits repeat. In a checkpoint others may follow, in another form than in commits."""
+    return {name: add[name] for name in ADD if add.get(name) is not None} | {"partitionValues": {}}
 
 
 def committed_number(store: Store, name: str, version: int, application: str) -> int | None:

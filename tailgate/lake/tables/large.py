@@ -41,6 +41,7 @@ ROWS_MIN = 500_000  # from which on a table has deletion vectors; it keeps them 
 SMALL_BYTES = FILE_BYTES // 2  # of the remaining rows of a file that is folded
 SMALL_FILES = 16
 FOLD_BYTES = 2 * FILE_BYTES  # of the remaining rows of all files that are folded at once
+NEW_BYTES = 2 * FILE_BYTES  # of the rows of a new file in memory: a larger file could only be folded when it has few remaining rows
 
 Action = dict[str, Any]
 
@@ -77,12 +78,12 @@ class DataFile:
 class LargeTable:
     """A table with deletion vectors, for its only writer. After an exception other than `Inconsistent` it must be opened again."""
 
-    def __init__(self, store: Store, stored: Stored, table: DeltaTable) -> None:
+    def __init__(self, store: Store, stored: Stored, table: DeltaTable, epoch: int) -> None:
         """Reads the keys of all rows. Adds deletion vectors to the table if it has none. The methods commit through `table`."""
         self._store, self._stored, self._table, self._name = store, stored, table, table_name(stored.id)
         self._connection: duckdb.DuckDBPyConnection | None = None
         if not delta.has_vectors(table):
-            self._convert()
+            self._convert(epoch)
         live = delta.live_rows(table)
         self._files: dict[str, DataFile] = {}
         for path, add in delta.adds(store, self._name, table.version()).items():
@@ -113,7 +114,8 @@ class LargeTable:
                 file.add = {**file.add, "dataChange": True, "stats": json.dumps(statistics), "deletionVector": descriptor}
                 actions.append({"add": file.add})
         if came.num_rows:
-            actions.append({"add": self._written(to_delta(came.drop_columns([WEIGHT])).cast(stored.table), changes_data=True).add})
+            rows = to_delta(came.drop_columns([WEIGHT])).cast(stored.table)
+            actions += [{"add": file.add} for file in self._written(rows, 1 + rows.nbytes // NEW_BYTES, changes_data=True)]
         crash.point("large.files")
         delta.append(self._store, self._name, self._table, "MERGE", transactions, actions)
 
@@ -133,9 +135,7 @@ class LargeTable:
         rows = pa.concat_tables(self._remaining(file) for file in folded)
         for file in folded:
             del self._files[file.path]
-        count = 1 + int(sums[len(folded) - 1]) // FILE_BYTES
-        limit = -(-rows.num_rows // count)
-        written = [self._written(rows.slice(at, limit), changes_data=False) for at in range(0, rows.num_rows, limit)]
+        written = self._written(rows, 1 + int(sums[len(folded) - 1]) // FILE_BYTES, changes_data=False)
         actions = [*({"remove": _remove(file.add, changes_data=False)} for file in folded), *({"add": file.add} for file in written)]
         crash.point("large.folded")
         delta.append(self._store, self._name, self._table, "OPTIMIZE", transactions, actions)
@@ -156,16 +156,14 @@ class LargeTable:
                 candidates = np.stack([np.repeat(order, counts), np.full(len(rows), n), rows], axis=1)
                 parts.append(candidates[file.live[rows]])
         places = np.concatenate([np.empty((0, 3), np.int64), *parts])  # key, file, row number
-        if not self._is_unique(places, keys.num_rows):  # two keys have the same hash
-            same = [_equal(self._keys(paths[file]).slice(row, 1), keys.slice(key, 1)) for key, file, row in places.tolist()]
-            places = places[np.array(same, bool)]
-            if not self._is_unique(places, keys.num_rows):
-                raise Inconsistent("a key that has no row, or several rows, is removed")
+        several = np.bincount(places[:, 0], minlength=keys.num_rows)[places[:, 0]] > 1  # two keys have the same hash
+        if several.any():
+            same = [_equal(self._keys(paths[file]).slice(row, 1), keys.slice(key, 1)) for key, file, row in places[several].tolist()]
+            places = np.concatenate([places[~several], places[several][np.array(same, bool)]])
+        is_unique = bool((np.bincount(places[:, 0], minlength=keys.num_rows) == 1).all())
+        if not is_unique or len(np.unique(places[:, 1] << 32 | places[:, 2])) < len(places):
+            raise Inconsistent("a key that has no row, or several rows, is removed, or a row is removed twice")
         return {paths[n]: places[places[:, 1] == n, 2] for n in np.unique(places[:, 1])}
-
-    @staticmethod
-    def _is_unique(places: np.ndarray, keys: int) -> bool:
-        return bool((np.bincount(places[:, 0], minlength=keys) == 1).all())
 
     def _indexed(self, add: Action, keys: pa.Table, live: np.ndarray | None) -> DataFile:
         hashes = self._hashes(keys)
@@ -197,8 +195,12 @@ class LargeTable:
     def _remaining(self, file: DataFile) -> pa.Table:
         return delta.read_file(self._store, self._name, file.path, self._schema).filter(pa.array(file.live))
 
-    def _written(self, rows: pa.Table, *, changes_data: bool) -> DataFile:
-        """Writes a data file, and adds it to the index."""
+    def _written(self, rows: pa.Table, count: int, *, changes_data: bool) -> list[DataFile]:
+        """Writes rows to so many data files, and adds these to the index."""
+        limit = max(1, -(-rows.num_rows // count))
+        return [self._written_file(rows.slice(at, limit), changes_data=changes_data) for at in range(0, rows.num_rows, limit)]
+
+    def _written_file(self, rows: pa.Table, *, changes_data: bool) -> DataFile:
         sink = pa.BufferOutputStream()
         parquet.write_table(rows, sink, compression="zstd", compression_level=1)
         content = sink.getvalue().to_pybytes()
@@ -215,15 +217,18 @@ class LargeTable:
         file = self._files[path] = self._indexed(add, rows.select(self._stored.key_names), None)
         return file
 
-    def _convert(self) -> None:
-        """Permits deletion vectors, and gives all files their names in the folder `rows`."""
+    def _convert(self, epoch: int) -> None:
+        """Permits deletion vectors, and gives all files names of this engine in the folder `rows`.
+
+        The old names stay for a while, and earlier versions of this software look in the table's folder for the last part of a name.
+        """
         actions = delta.permit_vectors(self._table)
         for path, add in delta.adds(self._store, self._name, self._table.version()).items():
-            moved = f"{delta.ROWS}/{path}"
+            moved = f"{delta.ROWS}/{epoch}-{path}"
             self._store.copy(f"{self._name}/{path}", f"{self._name}/{moved}")
             actions += [{"remove": _remove(add, changes_data=False)}, {"add": {**add, "path": moved, "dataChange": False}}]
-        epoch = self._table.transaction_version(delta.EPOCH) or 0
-        delta.append(self._store, self._name, self._table, "UPGRADE PROTOCOL", [Transaction(delta.EPOCH, epoch)], actions)
+        crash.point("large.converted")
+        delta.append(self._store, self._name, self._table, "UPGRADE PROTOCOL", delta.transactions(epoch), actions)
 
 
 def _equal(one: pa.Table, other: pa.Table) -> bool:

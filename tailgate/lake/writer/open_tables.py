@@ -53,7 +53,7 @@ class OpenTables:
         """Returns a large table, with an index of its keys, which is built if it is not open."""
         name = table_name(stored.id)
         if name not in self._large:
-            self._large[name] = LargeTable(self._store, stored, self.get(name))
+            self._large[name] = LargeTable(self._store, stored, self.get(name), self._epoch)
         return self._large[name]
 
     def open_large(self, name: str) -> LargeTable | None:
