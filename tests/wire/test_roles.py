@@ -201,6 +201,9 @@ def test_sessions_begin_with_stored_settings(live: Live, operator: psycopg.Conne
             (False, True, ["TimeZone=Europe/Berlin", "log_statement=ddl", "search_path=nowhere", "statement_timeout=7"]),
             (True, False, ["TimeZone=Asia/Tokyo", "app.tenant=all"]),
         ]
+    operator.execute("alter role ann reset all; alter role ann set role = 'bob'")  # ann is no member: a warning
+    with signed_in(live, "ann", PASSWORD) as ann:
+        assert ann.execute("select current_user").fetchone() == ("ann",)
     operator.execute("alter role ann reset all; alter database shop reset timezone; comment on database shop is 'the shop'")
     assert values("ann") == ["UTC", "0", "none", "all"]
     comment = "select shobj_description(oid, 'pg_database') from pg_database where datname = 'shop'"

@@ -106,20 +106,22 @@ def _admit(session: Session, role: int) -> None:
     authentication.check_login(signed_in)
     settings.fix("session_authorization", client.user)
     settings.fix("is_superuser", "on" if signed_in.superuser else "off")
-    _configure(session, signed_in)
+    warnings = _configure(session, signed_in)
     settings.start(dict(client.startup_settings))
     settings.fix("ssl", "on" if session.gateway.tls is not None else "off")
     session.sign_in()  # the startup message may have set `role`
     session.machine.happened(Event.AUTHENTICATED)
-    session.out.write(startup.greeting(settings.unreported(), client.process, client.secret))
+    session.out.write(startup.greeting(settings.unreported(), client.process, client.secret, warnings))
     session.out.flush()
 
 
-def _configure(session: Session, role: Role) -> None:
-    """Sets the values of ALTER DATABASE, then those of ALTER ROLE. As in PostgreSQL, one that is not valid any more is a warning."""
+def _configure(session: Session, role: Role) -> bytes:
+    """Sets the values of ALTER DATABASE, then those of ALTER ROLE. Returns a warning for each that is not valid any more."""
+    warnings = b""
     for configured in (session.serving.progress.catalog.all_roles()[PUBLIC_ID], role):
         for name, value in configured.settings.items():
             try:
                 session.settings.set(name, value, trusted=True)
             except e.TailgateError as error:
-                session.notice(error.message, "WARNING", error.sqlstate, error.hint, error.detail)
+                warnings += backend.notice_response(backend.Report("WARNING", error.sqlstate, error.message, error.detail, error.hint))
+    return warnings

@@ -98,7 +98,7 @@ def _options(text: str) -> Iterable[tuple[str, str]]:
             raise Refused("42601", f"invalid command-line argument for server process: {word}")
 
 
-def greeting(parameters: Iterable[tuple[str, str]], process: int, secret: bytes) -> bytes:
-    """Returns all messages that follow a successful authentication."""
+def greeting(parameters: Iterable[tuple[str, str]], process: int, secret: bytes, notices: bytes = b"") -> bytes:
+    """Returns all messages that follow a successful authentication. libpq accepts no notices before the first of them."""
     status = b"".join(backend.parameter_status(name, value) for name, value in parameters)
-    return backend.AUTHENTICATION_OK + status + backend.backend_key_data(process, secret) + backend.READY_FOR_QUERY["I"]
+    return backend.AUTHENTICATION_OK + notices + status + backend.backend_key_data(process, secret) + backend.READY_FOR_QUERY["I"]

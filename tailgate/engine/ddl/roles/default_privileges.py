@@ -26,6 +26,7 @@ from tailgate.lake.catalog.roles import (
     Granted,
     Role,
     default_entries,
+    in_effect,
 )
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import InsufficientPrivilege, InvalidGrantOperation
@@ -55,9 +56,10 @@ def alter_default_privileges(statement: AlterDefaultPrivileges, acting: Role, ca
 
 def _altered(role: Role, schema: int, statement: AlterDefaultPrivileges, grantees: list[int], catalog: Catalog) -> Role:
     """Returns the role with the list of a schema, or of all for 0, after the statement."""
-    others = tuple(each for each in role.default_privileges if (each.schema, each.kind) != (schema, statement.kind))
+    lists = in_effect(role, catalog.all_schemas())
+    others = tuple(each for each in lists if (each.schema, each.kind) != (schema, statement.kind))
     initial = () if schema else _initial(role.id, statement.kind)
-    old = next((each.entries for each in role.default_privileges if each not in others), initial)
+    old = next((each.entries for each in lists if each not in others), initial)
     entries, granting, words = old, Granting(role.id, catalog), frozenset(statement.privileges)
     for grantee in grantees:
         if statement.grants:
