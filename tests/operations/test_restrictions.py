@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import psycopg
@@ -181,6 +181,12 @@ def test_moments(condition: str, since: datetime | None, live: Live, computation
     assert computation.restrictions["freshness_history"].since.get("at") == since
     monkeypatch.setattr(restrictions, "RESTRICTED", frozenset())
     assert restricted == rows(live, query)
+
+
+def test_moments_in_the_time_zone_of_the_session(live: Live, computation: Computation) -> None:
+    with psycopg.connect(f"{live.dsn} options='-c timezone=Asia/Tokyo'", autocommit=True) as connection:
+        connection.execute("SELECT name FROM tailgate.freshness_history WHERE at > '2020-01-01'::timestamp::timestamptz")
+    assert computation.restrictions["freshness_history"].since == {"at": MOMENT - timedelta(hours=9)}
 
 
 def test_the_hours_that_a_query_needs_are_read(live: Live, computation: Computation, monkeypatch: pytest.MonkeyPatch) -> None:

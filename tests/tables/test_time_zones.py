@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,8 @@ import psycopg
 import pytest
 from psycopg.adapt import Loader
 
+from tailgate.sql.time_zones import SAME_AS_UTC
+from tailgate.values.times.zones import offset, setting
 from tests.tables.world import World
 
 Connection = psycopg.Connection[Any]
@@ -44,6 +47,8 @@ select to_timestamp('2021/12/30 14:52:49', 'YYYY/MM/DD HH24:MI:SS'), to_timestam
 select * from generate_series('2022-03-12 00:00'::timestamptz, '2022-03-15', '1 day')
 select * from generate_series('2022-03-14 00:00'::timestamptz, '2022-03-12', '-12 hours')
 select count(*) from generate_series('2022-03-14 00:00'::timestamptz, '2022-03-12', '0 hours')
+select count(*) from generate_series('2022-03-14 00:00'::timestamptz, '2022-03-12', '1 day -24 hours')
+select '2022-02-13 02:30'::timestamptz + interval '1 mon 1 day', to_json('1800-01-01 00:00'::timestamptz)
 select generate_series('2022-03-12 00:00'::timestamptz, '2022-03-15', '1 day')::date
 select '10:00'::timetz, '10:00'::time::timetz, timetz '11:00+01'
 select t::date, count(*) from (values ('2022-06-30 23:30:01.5Z'::timestamptz), ('2022-11-06 08:30:00Z')) v(t) group by
@@ -93,6 +98,12 @@ CREATE TABLE days AS SELECT id, at::date AS day, at::text AS shown FROM t
 SELECT * FROM days ORDER BY id
 PREPARE p AS SELECT at::date FROM t WHERE id = $1
 EXECUTE p (1)
+PREPARE q (timestamptz, timestamptz, date, timestamp, timetz) AS SELECT $1, $2, $3, $4, $5
+EXECUTE q (date '2022-07-01', timestamp '2022-07-01', '2022-07-01 03Z'::timestamptz, '2022-07-01 03Z'::timestamptz, timetz '03Z')
+ALTER TABLE days ALTER day TYPE timestamptz, ADD local timestamp DEFAULT timestamptz '2022-07-01 03Z'
+SELECT * FROM days ORDER BY id
+ALTER TABLE days ALTER day TYPE date USING day + interval '1 day'
+SELECT * FROM days ORDER BY id
 SET timezone = 'Asia/Tokyo'
 EXECUTE p (1)
 SELECT * FROM v ORDER BY id
@@ -106,6 +117,16 @@ ROLLBACK
 SELECT at::date, at FROM t WHERE id = 1
 CREATE FUNCTION f(x timestamptz) RETURNS date LANGUAGE sql AS 'SELECT x::date'
 SELECT f(at) FROM t ORDER BY id
+""".strip().splitlines()
+
+
+# without a zone, literals of stored conditions and expressions are in UTC, in a session of any zone
+STORED = """
+CREATE DOMAIN late AS timestamptz CHECK (value >= '2022-01-01')
+CREATE TABLE s (a int, at timestamptz CHECK (at >= '2022-01-01'), own late, is_old bool GENERATED ALWAYS AS (at < '2022-02-01') STORED)
+CREATE UNIQUE INDEX ON s (a) WHERE at >= '2022-01-01'
+INSERT INTO s VALUES (1, '2022-01-01 00:00Z', '2022-01-01 00:00Z'), (2, '2022-01-31 23:59Z', '2022-01-02 00:00Z')
+INSERT INTO s VALUES (3, '2022-02-01 00:00Z')
 """.strip().splitlines()
 
 
@@ -161,3 +182,34 @@ def test_writes(servers: tuple[Connection, Connection], zone: str) -> None:
         if got != expected:
             different.append((sql, expected, got))
     assert not different
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_stored_conditions(world: World, zone: str) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as session:
+        session.execute(f"SET timezone = '{zone}'".encode())
+        for sql in STORED:
+            session.execute(sql.encode())
+        assert session.execute("SELECT a, is_old FROM s ORDER BY a").fetchall() == [(1, True), (2, True), (3, False)]
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            session.execute("INSERT INTO s VALUES (1, '2022-01-01 00:00Z')")
+        for values in ("(4, '2021-12-31 23:59Z')", "(4, NULL, '2021-12-31 23:59Z')"):
+            with pytest.raises(psycopg.errors.CheckViolation):
+                session.execute(f"INSERT INTO s VALUES {values}".encode())
+        session.execute("INSERT INTO s VALUES (1, '2022-03-01Z') ON CONFLICT (a) WHERE at >= '2022-01-01' DO NOTHING")
+
+
+def test_zones_with_the_times_of_utc() -> None:
+    known = {zone for zone in SAME_AS_UTC if setting(zone) is not None}
+    assert {"UTC", "GMT", "Etc/UTC"} <= known
+    assert {offset(zone, second) for zone in known for second in (-4_000_000_000, 0, 1_660_000_000)} == {0}
+
+
+def test_a_long_series_is_refused_before_it_is_computed(world: World) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as session:
+        session.execute("SET timezone = 'Asia/Tokyo'")
+        for last in ("9999-01-01", "infinity"):
+            began = time.monotonic()
+            with pytest.raises(psycopg.errors.ProgramLimitExceeded, match="more than 10000000 rows"):
+                session.execute(f"SELECT count(*) FROM generate_series('2000-01-01'::timestamptz, '{last}', '1 s')".encode())
+            assert time.monotonic() - began < 5

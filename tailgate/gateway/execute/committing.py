@@ -197,7 +197,8 @@ async def _grouped(session: Session, authorized: Authorized[WritePlan], values: 
         return None
     assert isinstance(write, InsertPlan)
     send = partial(_sent, session, authorized, write)
-    number = await _confirmed(session, session.gateway.insert_groups.insert(write.table, write.own.version, rows, send))
+    version = f"{write.own.version} {session.settings.style.time_zone}"  # on which a CHECK may depend
+    number = await _confirmed(session, session.gateway.insert_groups.insert(write.table, version, rows, send))
     return Effect(len(rows)) if number else None
 
 

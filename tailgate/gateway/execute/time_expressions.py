@@ -39,6 +39,7 @@ from tailgate.values.stored import stored
 from tailgate.values.times.calendar import INFINITIES_DATE, INFINITIES_TIME, date_to_timestamp, timestamp_to_date
 from tailgate.values.times.intervals import order_key, read_fields
 from tailgate.values.times.units import SECOND
+from tailgate.values.times.zones import of_session, to_local, to_utc
 
 MOMENTS = frozenset({"date", "timestamp", "timestamptz"})
 BY_TEXT = frozenset({"money", "timetz"})  # types to which other values are converted by their text
@@ -194,11 +195,11 @@ def timeout(text: str | float | None) -> float | None:
 def converted(value: Any, source: Type, type: Type, style: Style) -> Any:
     """Converts an argument of EXECUTE to the parameter's type. Parses text as a literal of this type."""
     if isinstance(value, int) and source.name != type.name and {source.name, type.name} <= MOMENTS:
-        if type.name != "date":
-            return date_to_timestamp(value) if source.name == "date" else value
-        return timestamp_to_date(value)
+        zone = of_session(style.time_zone)
+        local = date_to_timestamp(value) if source.name == "date" else to_local(value, zone) if source.name == "timestamptz" else value
+        return timestamp_to_date(local) if type.name == "date" else to_utc(local, zone) if type.name == "timestamptz" else local
     if type.name in BY_TEXT and source.name != type.name and value is not None and not isinstance(value, str):
-        value = format(value, "f") if isinstance(value, Decimal) else text_writer(source)(value).decode()
+        value = format(value, "f") if isinstance(value, Decimal) else text_writer(source, style)(value).decode()
     if type.general and isinstance(value, int | float | Decimal):
         value = f"{value:.15g}" if isinstance(value, float) else format(Decimal(value), "f")
     if type.multidimensional and isinstance(value, list):

@@ -31,6 +31,7 @@ from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
 from tailgate.sql.plan import Call, Case, IsNull, Not, Scalar
 from tailgate.sql.plan.rewriting import substituted, walk
+from tailgate.sql.time_zones import UTC, in_zone
 
 VALUE = "value"  # the name of the value in a condition
 CLAUSE = "check constraints"
@@ -70,6 +71,7 @@ def conditions(binder: ExpressionBinder, domain: DomainType, base: Type) -> tupl
     return tuple((name, condition(inside, text)) for name, text in domain.checks)
 
 
+@in_zone(UTC)
 def condition(binder: ExpressionBinder, text: str) -> Scalar:
     """Returns the condition of a check. `binder`: of the columns that it may read. Raises 0A000."""
     tree = parse_expression(text)

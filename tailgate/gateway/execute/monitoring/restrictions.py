@@ -25,6 +25,7 @@ from tailgate.sql.authorization import shared
 from tailgate.sql.plan.rewriting import columns_of, columns_of_all, conjuncts, shifted, substituted, walk
 from tailgate.sql.plan.traversal import inputs, scalars_of
 from tailgate.sql.render.duckdb import render
+from tailgate.sql.time_zones import in_zone
 
 RESTRICTED = frozenset(SYSTEM_RELATIONS[name].id for name in ("freshness", "freshness_history", "sources"))
 MIRRORED = {"<": ">", "<=": ">=", "=": "="}  # operators, with those for exchanged sides
@@ -69,8 +70,8 @@ class _Part:
     positions: frozenset[int]
 
 
-async def restrictions(serving: Serving, prepared: Prepared, values: Sequence[object]) -> dict[int, Restriction]:
-    """Returns the restrictions of relations by id. `values`: of the parameters."""
+async def restrictions(serving: Serving, prepared: Prepared, values: Sequence[object], time_zone: str) -> dict[int, Restriction]:
+    """Returns the restrictions of relations by id. `values`: of the parameters. `time_zone`: in which the query computes."""
     if prepared.relations.isdisjoint(RESTRICTED):
         return {}
     scans = _scans(prepared.query.plan)
@@ -79,7 +80,8 @@ async def restrictions(serving: Serving, prepared: Prepared, values: Sequence[ob
     if not conditions:
         return by_relation
     try:
-        constants = iter(await _evaluated(serving, prepared, values, [c for condition in conditions for c in condition.constants]))
+        scalars = [c for condition in conditions for c in condition.constants]
+        constants = iter(await _evaluated(serving, prepared, values, scalars, time_zone))
     except TailgateError:  # the query raises it
         return {}
     for condition in conditions:
@@ -95,13 +97,14 @@ async def restrictions(serving: Serving, prepared: Prepared, values: Sequence[ob
 
 
 async def _evaluated(
-    serving: Serving, prepared: Prepared, values: Sequence[object], constants: Sequence[p.Scalar]
+    serving: Serving, prepared: Prepared, values: Sequence[object], constants: Sequence[p.Scalar], time_zone: str
 ) -> list[str | datetime | None]:
     """Returns the values of constants: texts, or moments; None for NULL, and for moments that Python cannot represent."""
     fields = tuple(Field(f"constant{number}", constant.type) for number, constant in enumerate(constants))
     row = p.Project(p.Values(((),), ()), tuple(constants), fields)
     literals: list[p.Value] = []
-    sql = render(row, now=NOW, constants=literals)
+    with in_zone(time_zone):
+        sql = render(row, now=NOW, constants=literals)
     query = replace(prepared, columns=fields, sql=sql, relations=frozenset(), items=(), constants=tuple(literals), used=numbers(row))
     table = await serving.queries.run(shared(query), values)
     return [_value(column[0]) for column in table.columns]

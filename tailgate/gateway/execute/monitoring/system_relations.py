@@ -92,7 +92,7 @@ class SystemRelations:
         ids = frozenset(filter(is_system, relations))
         if not ids:
             return {}
-        of = {} if query is None else await restrictions(self._gateway.serving, query, values)
+        of = {} if query is None else await restrictions(self._gateway.serving, query, values, self._catalog.time_zone)
         lags = SOURCES in ids and of.get(SOURCES, NONE).reads("lag")
         status = await self._gateway.control.status(lags=lags) if ids & item_status.ASK_ENGINE else {}
         items = [item for item in SYSTEM_RELATIONS.values() if item.id in ids]

@@ -44,6 +44,7 @@ from tailgate.sql.tables.alterations import Alteration, alteration
 from tailgate.sql.tables.altered_table import table_to_alter
 from tailgate.sql.tables.domains import alteration as alteration_of_domain
 from tailgate.sql.tables.domains import concerned_columns
+from tailgate.sql.time_zones import in_zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +161,13 @@ async def _altered(session: Session, text: str, statement: s.AlterTable) -> Tabl
     if table is None:
         session.notice(f'relation "{statement.name.name}" does not exist, skipping')
         return ALTER_TABLE
-    altered = alteration(table, statement, session.catalog)
+    with in_zone(session.catalog.time_zone):
+        altered = alteration(table, statement, session.catalog)
+        plan = altered_rows.plan(altered, session.catalog) if altered.change != Change() else None
     if altered.change == Change():
         for message, sqlstate in altered.notices:
             session.notice(message, "NOTICE", sqlstate)
         return ALTER_TABLE
-    plan = altered_rows.plan(altered, session.catalog)
     return await with_rows(session, text, ALTER_TABLE, NEW_TABLE if altered.rewrites else table.id, altered.after, plan)
 
 

@@ -22,6 +22,7 @@ from tailgate.sql.statements.tables import RenameColumn, RenameConstraint
 from tailgate.sql.tables import indexes
 from tailgate.sql.tables.alterations import Alteration, alteration
 from tailgate.sql.tables.altered_table import table_to_alter
+from tailgate.sql.time_zones import in_zone
 
 
 async def alter(session: Session, bound: Bound, statement: s.AlterTable, values: Sequence[object]) -> str:
@@ -36,13 +37,15 @@ async def alter(session: Session, bound: Bound, statement: s.AlterTable, values:
     before = table_to_alter(statement, catalog)
     assert before is not None
     check_change(statement, session.access.role, catalog, session.client.database)
-    altered = alteration(before, statement, replace(catalog, next_id=id))
+    with in_zone(catalog.time_zone):
+        altered = alteration(before, statement, replace(catalog, next_id=id))
     check_references(session, altered.after, session.temporary.on_commit.get(before.id))
     for message, sqlstate in altered.notices:
         session.notice(message, "NOTICE", sqlstate)
     if altered.change == Change():
         return changes.ALTER_TABLE
-    plan = altered_rows.plan(altered, catalog)
+    with in_zone(catalog.time_zone):
+        plan = altered_rows.plan(altered, catalog)
     change = await changes.with_rows(session, bound.text, changes.ALTER_TABLE, before.id, altered.after, plan)
     altered = altered.numbered(count_added(change.rows))
     transaction = session.transaction

@@ -21,6 +21,7 @@ from tailgate.sql.numeric_types import WITH_GENERAL, typed_by
 from tailgate.sql.plan import Call, Column, Project, Relation, Scalar, Scan
 from tailgate.sql.plan.rewriting import columns_of, walk
 from tailgate.sql.plan.writes import INCOMING, PLACE
+from tailgate.sql.time_zones import UTC, in_zone
 
 
 def generated_positions(table: Table) -> tuple[int, ...]:
@@ -28,6 +29,7 @@ def generated_positions(table: Table) -> tuple[int, ...]:
     return tuple(i for i, column in enumerate(table.columns) if column.name in table.generated)
 
 
+@in_zone(UTC)
 @typed_by(WITH_GENERAL)
 def value_of(column: Field, table: Table) -> Scalar:
     """Returns the value of a generated column over the columns of its table. Raises 42P17, 0A000, 42804 and others."""

@@ -31,10 +31,12 @@ from tailgate.sql.plan import Call, Column, Project, Relation, Scalar, Scan
 from tailgate.sql.plan.rewriting import columns_of, walk
 from tailgate.sql.plan.writes import INCOMING
 from tailgate.sql.statements.writes import Expression
+from tailgate.sql.time_zones import UTC, in_zone
 
 OPERATORS = (exp.Not, exp.Neg, exp.Between, exp.In, exp.Is, exp.And, exp.Or)  # that PostgreSQL shows in parentheses, with binary ones
 
 
+@in_zone(UTC)
 @typed_by(WITH_GENERAL)
 def value_of(relation: Item, tree: exp.Expr, *, condition: bool = False) -> Scalar:
     """Returns an expression of an index, or its condition. Raises 0A000, 42P17, 42803, 42804 and others."""

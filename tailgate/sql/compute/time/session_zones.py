@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tailgate.lake.errors import ProgramLimitExceeded
+from tailgate.lake.errors import InvalidParameterValue, ProgramLimitExceeded
 from tailgate.lake.ranges import MULTIRANGE_OF
 from tailgate.lake.types import TIMESTAMPTZ, Type
+from tailgate.sql import interruption
 from tailgate.sql.compute.registry import udf
 from tailgate.sql.compute.time.date_formats import to_char_zoned
 from tailgate.sql.compute.time.date_parsing import parsed_timestamp
@@ -26,10 +27,11 @@ from tailgate.values.times.dates import read_timestamptz, write_timestamp, write
 from tailgate.values.times.intervals import order_key
 from tailgate.values.times.units import DAY, SECOND
 from tailgate.values.times.zoned_times import read_timetz, zoned
-from tailgate.values.times.zones import of_session, offset, to_local, to_utc
+from tailgate.values.times.zones import of_session, offset, offset_text, to_local, to_utc
 
 TIMETZ = Type("timetz")
 SERIES_MAX = 10_000_000  # rows of one call
+CHECKED = 1_000  # rows between two checks whether the statement was canceled
 
 
 @udf("timestamptz", "text", to="timestamp")
@@ -55,9 +57,8 @@ def text_of_moment(moment: int, zone_name: str) -> str:
 
 @udf("timestamptz", "text", to="jsonb")
 def jsonb_of_moment(moment: int, zone_name: str) -> str:
-    east = offset(zone_name, moment // SECOND)
-    sign, minutes = ("-", -east // 60) if east < 0 else ("+", east // 60)
-    suffix = f"{sign}{minutes // 60:02d}:{minutes % 60:02d}".encode()
+    east = offset_text(offset(zone_name, moment // SECOND))
+    suffix = east if b":" in east else east + b":00"
     return dump(write_timestamp(to_local(moment, of_session(zone_name)), suffix, b"T").decode())
 
 
@@ -89,25 +90,31 @@ def timetz_of_time(micros: int, now: int, zone_name: str) -> int:
 
 @udf("timestamptz", "interval", "int4", "text", to="timestamptz")
 def moment_plus(moment: int, interval: Interval, sign: int, zone_name: str) -> int:
-    """Returns a moment plus or minus an interval: months and days of local time, then the time."""
+    """Returns a moment plus or minus an interval: months and days of local time, one after the other, then the time."""
     if moment in INFINITIES_TIME:
         return moment
     months, days, micros = (sign * part for part in interval)
-    if months or days:
-        zone = of_session(zone_name)
-        moment = to_utc(time_in_range(plus_months(to_local(moment, zone), months) + days * DAY), zone)
+    zone = of_session(zone_name)
+    if months:
+        moment = to_utc(time_in_range(plus_months(to_local(moment, zone), months)), zone)
+    if days:
+        moment = to_utc(time_in_range(to_local(moment, zone) + days * DAY), zone)
     return time_in_range(moment + micros)
 
 
 @udf("timestamptz", "timestamptz", "interval", "text", to="timestamptz[]")
 def series_of_moments(first: int, last: int, step: Interval, zone_name: str) -> list[int]:
-    """Computes generate_series(); the step is not zero."""
-    ascending = order_key(step) > 0
+    """Computes generate_series(). Raises 22023, 54000."""
+    length = order_key(step)
+    if length == 0:
+        raise InvalidParameterValue("step size cannot equal zero")
     series: list[int] = []
     current = first
-    while current <= last if ascending else current >= last:
-        if len(series) >= SERIES_MAX:
-            raise ProgramLimitExceeded(f"generate_series gives more than {SERIES_MAX} rows")
+    while current <= last if length > 0 else current >= last:
+        if len(series) % CHECKED == 0:
+            interruption.check()
+            if len(series) + (last - current) // length >= SERIES_MAX:
+                raise ProgramLimitExceeded(f"generate_series gives more than {SERIES_MAX} rows")
         series.append(current)
         current = moment_plus(current, step, 1, zone_name)
     return series
