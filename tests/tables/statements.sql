@@ -1,4 +1,5 @@
 -- CREATE TABLE
+SELECT '%' LIKE '%' ESCAPE '%';
 CREATE TABLE t (id int PRIMARY KEY, name text NOT NULL DEFAULT 'x', n numeric(6,2), at timestamptz);
 CREATE TABLE t (id int);
 CREATE TABLE IF NOT EXISTS t (id int);

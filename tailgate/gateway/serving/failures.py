@@ -17,6 +17,7 @@ MARKED = re.compile(r"\[([0-9A-Z]{5})\] ([^\n]*)")
 
 RANGE = re.compile(r"out of range|overflow|can't be cast because the value", re.IGNORECASE)
 OF_VALUES = (duckdb.InterruptException, duckdb.OutOfMemoryException, duckdb.OutOfRangeException, duckdb.ConversionException)
+ESCAPE = "must not end with escape character"  # of a constant pattern, when the query is bound
 PATTERN = re.compile(r"^(missing|no argument for|invalid (escape|character class|repetition|perl)|bad )", re.IGNORECASE)
 
 
@@ -36,6 +37,6 @@ def translated(error: Exception) -> Exception:
         return errors.InvalidRegularExpression(f"invalid regular expression: {first}")
     if "infinite bounds" in first:
         return errors.FeatureNotSupported("generate_series with infinite bounds is not supported")
-    if isinstance(error, OF_VALUES) or (isinstance(error, duckdb.InvalidInputException) and RANGE.search(first)):
+    if isinstance(error, OF_VALUES) or ESCAPE in first or (isinstance(error, duckdb.InvalidInputException) and RANGE.search(first)):
         return error_of(error)
     return error
