@@ -253,6 +253,7 @@ class Grammar(Definitions):
             (0.5, lambda: f"ALTER SCHEMA {self.of('lo', 'he', 'own')} {self.of('RENAME TO boss', 'OWNER TO helper', 'OWNER TO boss')}"),
             (0.3, lambda: f"CREATE SCHEMA {self.of('boss', 'x')}"),
             (0.3, lambda: f"DROP SCHEMA {self.of('own', 'public')} CASCADE"),
+            (0.3, lambda: f"DROP {self.of('TRIGGER', 'RULE', 'POLICY')} {self.of('', 'IF EXISTS ')}x ON {name}"),
         )  # fmt: skip
 
     def grants(self) -> str:
@@ -270,6 +271,8 @@ class Grammar(Definitions):
             (1, lambda: f"{gives[0]} {self.of('boss', 'staff', 'tailgate', 'low')} {gives[1]} {self.of('low', 'helper')}"),
             (0.5, lambda: f"CREATE ROLE {self.of('x', 'y')} SUPERUSER LOGIN"),
             (0.5, lambda: f"ALTER ROLE {self.of('low', 'boss', 'helper')} {self.of('SUPERUSER', 'NOLOGIN', chr(76) + 'OGIN')}"),
+            (0.5, lambda: f"ALTER {self.of('ROLE low', 'ROLE boss', 'DATABASE shop')} SET {self.of('role TO boss', 'search_path TO he')}"),
+            (0.5, lambda: f"ALTER DEFAULT PRIVILEGES {self.of('', 'FOR ROLE boss ')}{gives[0]} SELECT ON TABLES {gives[1]} {to}"),
             (0.3, lambda: f"DROP ROLE {self.of('boss', 'staff', 'x')}"),
             (0.3, lambda: f"DROP OWNED BY {self.of('boss', 'staff', 'tailgate')}{self.of('', ' CASCADE')}"),
             (0.3, lambda: f"REASSIGN OWNED BY {self.of('boss', 'staff', 'tailgate')} TO {self.of('low', 'helper')}"),

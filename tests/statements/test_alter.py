@@ -49,7 +49,7 @@ def test_what_is_refused(orders: psycopg.Connection) -> None:
         ("ALTER TABLE orders DROP COLUMN x", "42703", 'column "x" of relation "orders" does not exist'),
         ("ALTER TABLE orders ALTER CONSTRAINT orders_pkey DEFERRABLE", "0A000", "ALTER TABLE … ALTER CONSTRAINT is not supported"),
         ("COMMENT ON COLUMN orders.x IS 'no'", "42703", 'column "x" of relation "orders" does not exist'),
-        ("COMMENT ON ROLE ann IS 'no'", "0A000", "COMMENT ON ROLE is not supported"),
+        ("COMMENT ON ROLE nobody IS 'no'", "42704", 'role "nobody" does not exist'),
     ):
         with pytest.raises(psycopg.Error) as error:
             orders.execute(statement)  # type: ignore[call-overload]

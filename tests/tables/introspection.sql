@@ -64,6 +64,5 @@ SELECT type.typname AS name, n.nspname AS schema, string_agg(enum.enumlabel, ','
 SELECT distinct i.relname, d.indisunique, d.indkey, pg_get_indexdef(d.indexrelid) AS def, d.indisvalid, ARRAY(SELECT pg_get_indexdef(d.indexrelid, k + 1, true) FROM generate_subscripts(d.indkey, 1) AS k ORDER BY k) AS columns FROM pg_class t INNER JOIN pg_index d ON t.oid = d.indrelid INNER JOIN pg_class i ON d.indexrelid = i.oid LEFT JOIN pg_namespace n ON n.oid = t.relnamespace WHERE i.relkind IN ('i', 'I') AND d.indisprimary = 'f' AND t.relname = 'books' AND n.nspname = ANY (current_schemas(false)) ORDER BY i.relname;
 SELECT p.proname, COALESCE(proargmodes::text[] && '{t,b,o}', false) AS returns_table FROM pg_proc p JOIN pg_namespace pn ON pn.oid = p.pronamespace WHERE pn.nspname = 'public' AND p.proname = 'nosuch';
 SELECT array_length(array_agg(row(attname, attnum) ORDER BY attnum), 1) AS n FROM pg_attribute WHERE attrelid = 'books'::regclass AND attnum > 0;
-SELECT information_schema._pg_expandarray(indkey) AS keys, (information_schema._pg_expandarray(indkey)).n AS n FROM pg_index WHERE indexrelid = 'books_title'::regclass ORDER BY 2;
 DROP TABLE books, authors;
 DROP TYPE state;

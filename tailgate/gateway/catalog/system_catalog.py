@@ -172,7 +172,7 @@ class SystemCatalog:
         return error
 
     def _shown(self, table: pa.Table, description: Described) -> pa.Table:
-        """Converts values to stored form: reg types to names, vectors and rows to text."""
+        """Converts values to stored form: reg types to names, vectors to text."""
         outputs = []
         for column, field, kind in zip(table.columns, description.fields, description.kinds, strict=True):
             out = REGISTERED.get(kind)
@@ -182,9 +182,6 @@ class SystemCatalog:
             elif pa.types.is_list(column.type) and not field.type.is_array:
                 texts = [None if v is None else " ".join(map(str, v)) for v in column.to_pylist()]
                 column = pa.chunked_array([pa.array(texts, pa.string())])
-            elif pa.types.is_struct(column.type):
-                rows = [None if v is None else ["" if part is None else str(part) for part in v.values()] for v in column.to_pylist()]
-                column = pa.chunked_array([pa.array([None if row is None else f"({','.join(row)})" for row in rows], pa.string())])
             elif pa.types.is_interval(column.type):
                 values = [None if v is None else (v.months, v.days, v.nanoseconds // 1000) for v in column.to_pylist()]
                 column = pa.chunked_array([pa.array(values, field.type.arrow)])
