@@ -11,13 +11,15 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # exported, not declared
+from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription  # type: ignore[attr-defined]  # exported, not declared
 from confluent_kafka.cimpl import NewTopic
 
 from tailgate.sinks.failures import kafka
 
 REQUEST_TIMEOUT = timedelta(seconds=5)  # a healthy broker responds in 2 to 50 ms, also when it creates a topic
 LEADER_LOOK = timedelta(milliseconds=20)  # partitions of a new topic soon get leaders; before that they cannot be read or written
+
+NOT_LED = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION)
 
 
 def ensure(admin: AdminClient, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> None:
@@ -33,15 +35,13 @@ def ensure(admin: AdminClient, name: str, partitions: int, replication: int, con
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
         deadline = time.monotonic() + seconds
-        while not _exists(admin, name, led=True) and time.monotonic() < deadline:
+        while not _is_led(admin, name) and time.monotonic() < deadline:
             time.sleep(LEADER_LOOK.total_seconds())
 
 
 def partitions(admin: AdminClient, name: str) -> list[TopicPartition]:
     """Returns the partitions of a topic that exists. Raises KafkaException."""
-    seconds = REQUEST_TIMEOUT.total_seconds()
-    description = admin.describe_topics(TopicCollection([name]), request_timeout=seconds)[name].result(2 * seconds)
-    return [TopicPartition(name, partition.id) for partition in description.partitions]
+    return [TopicPartition(name, partition.id) for partition in _description(admin, name).partitions]
 
 
 def undecided(admin: AdminClient, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
@@ -58,13 +58,32 @@ def _ends(admin: AdminClient, partitions: Sequence[TopicPartition], level: Isola
     return [futures[partition].result(2 * seconds).offset for partition in partitions]
 
 
-def _exists(admin: AdminClient, name: str, *, led: bool = False) -> bool:
-    """Returns whether a topic exists. This request never creates one. `led`: all its partitions must have leaders."""
-    seconds = REQUEST_TIMEOUT.total_seconds()
+def _exists(admin: AdminClient, name: str) -> bool:
+    """Returns whether a topic exists. This request never creates one."""
     try:
-        description = admin.describe_topics(TopicCollection([name]), request_timeout=seconds)[name].result(2 * seconds)
+        _description(admin, name)
     except KafkaException as error:
         if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             return False
         raise
-    return not led or all(partition.leader is not None for partition in description.partitions)
+    return True
+
+
+def _is_led(admin: AdminClient, name: str) -> bool:
+    """Returns whether each partition of a new topic has a leader that responds. A broker may be announced as leader before it knows it."""
+    try:
+        description = _description(admin, name)
+        if any(partition.leader is None for partition in description.partitions):
+            return False
+        _ends(admin, [TopicPartition(name, partition.id) for partition in description.partitions], IsolationLevel.READ_UNCOMMITTED)
+    except KafkaException as error:
+        if error.args[0].code() in NOT_LED:
+            return False
+        raise
+    return True
+
+
+def _description(admin: AdminClient, name: str) -> TopicDescription:
+    seconds = REQUEST_TIMEOUT.total_seconds()
+    description: TopicDescription = admin.describe_topics(TopicCollection([name]), request_timeout=seconds)[name].result(2 * seconds)
+    return description
