@@ -76,6 +76,7 @@ SELECT array_to_string(acldefault('r', oid), ','), array_to_string(acldefault('s
 SELECT array_to_string(acldefault('n', oid), ','), array_to_string(acldefault('f', oid), ','), array_to_string(acldefault('d', oid), ',') FROM pg_roles WHERE rolname = 'maker_role';
 SELECT has_parameter_privilege('maker_role', 'log_statement', 'SET'), has_parameter_privilege('log_statement', 'set');
 SELECT format('%I.%s', nspname, NULL), FORMAT('%L', NULL) FROM pg_namespace WHERE nspname = 'public';
+SELECT format('%8s|%-8s|%1$L', nspname, nspname), quote_literal('a\b') FROM pg_namespace WHERE nspname = 'public';
 SELECT format('%s%s', nspname) FROM pg_namespace WHERE nspname = 'public';
 SELECT format('%I', nspacl[99]) FROM pg_namespace WHERE nspname = 'public';
 SELECT name, default_version, installed_version, comment FROM pg_available_extensions WHERE name = 'plpgsql';

@@ -24,8 +24,9 @@ from tailgate.gateway.catalog.functions.privileges import Privileges
 from tailgate.gateway.catalog.relations.signatures import ENCODINGS
 from tailgate.gateway.settings.definitions import SERVER_VERSION
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import InvalidParameterValue, NullValueNotAllowed, TailgateError
+from tailgate.lake.errors import TailgateError
+from tailgate.sql.compute.text.formatting import format_text
+from tailgate.sql.compute.text.strings import quote_literal
 
 DUCKDB_TYPES = {
     "oid": "BIGINT",
@@ -207,28 +208,12 @@ def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def formatted(pattern: str | None, *values: str | None) -> str | None:
-    """Formats like PostgreSQL's format(). Raises 22004 for NULL as an identifier, 22023 for too few values.
+    """Formats like PostgreSQL's format(). Values may be NULL.
 
     >>> formatted("%s is %I", "x", "Y"), formatted("%s%L", None, None)
     ('x is "Y"', 'NULL')
     """
-    left = iter(values)
-
-    def converted(match: re.Match[str]) -> str:
-        if match[0] == "%%":
-            return "%"
-        try:
-            value = next(left)
-        except StopIteration:
-            raise InvalidParameterValue("too few arguments for format()") from None
-        if value is None:
-            if match[0] == "%I":
-                raise NullValueNotAllowed("null values cannot be formatted as an SQL identifier")
-            return "NULL" if match[0] == "%L" else ""
-        escaped = value.replace("'", "''")
-        return {"%s": value, "%I": quoted(value), "%L": f"'{escaped}'"}[match[0]]
-
-    return None if pattern is None else re.sub("%[sIL%]", converted, pattern)
+    return None if pattern is None else format_text(pattern, list(values))
 
 
 def pretty_size(size: int) -> str:
@@ -264,5 +249,5 @@ OTHERS: list[Listed] = [
     ("format(text, text) text", formatted),
     ("format(text, text, text) text", formatted),
     ("format(text, text, text, text) text", formatted),
-    ("quote_literal(text) text", lambda t: "'" + t.replace("'", "''") + "'"),
+    ("quote_literal(text) text", quote_literal),
 ]
