@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from tailgate.gateway.catalog.functions.identifiers import IdentifierFunctions
 from tailgate.gateway.catalog.functions.object_names import Facts, Session
+from tailgate.gateway.catalog.relations.access_lists import quoted_role
 from tailgate.lake.catalog import Sequence, UserType
 from tailgate.lake.catalog.roles import (
     COLUMN_PRIVILEGES,
@@ -186,7 +187,7 @@ class Privileges:
         if kind not in DEFAULTS:
             raise InvalidParameterValue(f"unrecognized object type abbreviation: {kind}")
         name = self.facts.roles.get(owner, str(owner))
-        shown = name if name.replace("_", "a").isalnum() else '"' + name.replace('"', '""') + '"'
+        shown = quoted_role(name)
         everyone, own = DEFAULTS[kind]
         return [f"{grantee}={letters}/{shown}" for grantee, letters in (("", everyone), (shown, own)) if letters]
 

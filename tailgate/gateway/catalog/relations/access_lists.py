@@ -43,7 +43,8 @@ def column_access_lists(item: Item, catalog: Catalog) -> dict[int, list[str]]:
 
 def pg_default_acl(catalog: Catalog) -> Iterator[dict[str, Any]]:
     """Yields the privileges of ALTER DEFAULT PRIVILEGES."""
-    lists = ((role, each) for role in catalog.roles.values() for each in in_effect(role, catalog.all_schemas()))
+    schemas = catalog.all_schemas()
+    lists = ((role, each) for role in catalog.roles.values() for each in in_effect(role, schemas))
     for number, (role, each) in enumerate(lists):
         letters = PRIVILEGES_OF.get(each.kind, RELATION_PRIVILEGES)
         yield {
@@ -80,9 +81,9 @@ def _texts(entries: AccessList, letters: Mapping[str, str], catalog: Catalog) ->
 
 def _role(id: int, catalog: Catalog) -> str:
     role = catalog.all_roles().get(id)
-    return str(id) if role is None else "" if id == PUBLIC_ID else _grantee(role.name)
+    return str(id) if role is None else "" if id == PUBLIC_ID else quoted_role(role.name)
 
 
-def _grantee(name: str) -> str:
+def quoted_role(name: str) -> str:
     """Quotes a role name as access lists do, which is less often than in statements."""
     return name if name.replace("_", "a").isalnum() else '"' + name.replace('"', '""') + '"'
