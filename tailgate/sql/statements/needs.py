@@ -219,10 +219,15 @@ def of_alter_type(statement: e.AlterType | e.AlterDomain) -> Needs:
 
 
 def of_comment(statement: d.Comment) -> Needs:
-    names = (statement.name,)
-    if statement.kind in ("database", "role"):
-        return (OwnDatabase(statement.name.name) if statement.kind == "database" else BeSuperuser("comment on a role"),)
-    return (OwnSchemas(names) if statement.kind == "schema" else OwnItems(names, namespace_of(statement.kind)),)
+    match statement.kind:
+        case "database":
+            return (OwnDatabase(statement.name.name),)
+        case "role":
+            return (BeSuperuser("comment on a role"),)
+        case "schema":
+            return (OwnSchemas((statement.name,)),)
+        case kind:
+            return (OwnItems((statement.name,), namespace_of(kind)),)
 
 
 def of_alter_role(statement: s.AlterRole) -> Needs:

@@ -112,19 +112,15 @@ def comment(cursor: Parser) -> Comment | CommentOnFunction:
     cursor.expect_word("comment")
     cursor.expect_word("on")
     if cursor.accept_word("function"):
-        function = function_name(cursor)
-        cursor.expect_word("is")
-        return CommentOnFunction(function, None if cursor.accept_word("null") else cursor.string())
+        return CommentOnFunction(function_name(cursor), _comment_text(cursor))
     if cursor.accept_word("constraint"):
         constraint = name(cursor).name
         cursor.expect_word("on")
-        table = relation_name(cursor)
-        cursor.expect_word("is")
-        return Comment("constraint", table, constraint, None if cursor.accept_word("null") else cursor.string())
-    if (shared := cursor.any_word("database", "role")) is not None:
-        this = role_name(cursor)
-        cursor.expect_word("is")
-        return Comment("role" if shared == "role" else "database", this, "", None if cursor.accept_word("null") else cursor.string())
+        return Comment("constraint", relation_name(cursor), constraint, _comment_text(cursor))
+    if cursor.accept_word("database"):
+        return Comment("database", role_name(cursor), "", _comment_text(cursor))
+    if cursor.accept_word("role"):
+        return Comment("role", role_name(cursor), "", _comment_text(cursor))
     column = ""
     kind: ObjectKind | Literal["schema"] | None = "schema" if cursor.accept_word("schema") else kind_of(cursor)
     if kind is None and not cursor.accept_word("column"):
@@ -140,5 +136,10 @@ def comment(cursor: Parser) -> Comment | CommentOnFunction:
     if kind == "schema" and len(parts) > 1:
         raise cursor.error()
     this = Name(parts[-1], parts[-2] if len(parts) > 1 else None, at)
+    return Comment(kind, this, column, _comment_text(cursor))
+
+
+def _comment_text(cursor: Parser) -> str | None:
+    """Parses IS {text | NULL}."""
     cursor.expect_word("is")
-    return Comment(kind, this, column, None if cursor.accept_word("null") else cursor.string())
+    return None if cursor.accept_word("null") else cursor.string()

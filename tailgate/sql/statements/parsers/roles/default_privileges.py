@@ -8,9 +8,9 @@ from __future__ import annotations
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.roles import PRIVILEGES_OF, RELATION_PRIVILEGES, DefaultKind
 from tailgate.lake.errors import InvalidGrantOperation
-from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.roles.roles import grantee, privilege, role_name
+from tailgate.sql.statements.parsers.schemas import schema_name
 from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.session_statements import AlterDefaultPrivileges
 
@@ -28,7 +28,7 @@ def alter_default_privileges(cursor: Parser) -> AlterDefaultPrivileges:
             roles = tuple(cursor.listed(role_name))
         else:
             cursor.expect_word("schema")
-            schemas = tuple(cursor.listed(lambda cursor: Name(name(cursor).name, None, cursor.position)))
+            schemas = tuple(cursor.listed(schema_name))
     verb = cursor.any_word("grant", "revoke")
     if verb is None:
         raise cursor.error()
@@ -38,7 +38,7 @@ def alter_default_privileges(cursor: Parser) -> AlterDefaultPrivileges:
     if all:
         cursor.accept_word("privileges")
     else:
-        privileges = tuple(cursor.listed(lambda cursor: privilege(cursor)))
+        privileges = tuple(cursor.listed(privilege))
     cursor.expect_word("on")
     at = cursor.position
     if (what := cursor.any_word(*KINDS)) is None:
