@@ -33,14 +33,15 @@ def check_change(statement: s.Statement, role: Role, catalog: Catalog, database:
 
     `catalog`: that of `Resolution.over`.
     """
-    needs = kinds.kind_of(statement).needs
-    _check_exists(needs(statement), database)
-    _check_not_system(needs(statement), catalog)
+    kind = kinds.kind_of(statement)
+    needs = kind.needs(statement)
+    _check_exists(needs, database)
+    _check_not_system(needs, catalog)
     if role.superuser:
         return
-    if needs is kinds.nothing:
+    if kind.needs is kinds.nothing:
         raise _must_be_superuser()
-    _Check(role, catalog, database).needs(needs(statement))
+    _Check(role, catalog, database).needs(needs)
 
 
 def _check_exists(needs: Iterable[Need], database: str) -> None:
