@@ -117,11 +117,7 @@ def _changed(role: Role, options: RoleOptions) -> Role:
 
 def comment_on_role(statement: Comment, catalog: Catalog) -> Change:
     """Returns the change that sets the comment of a role or of the database."""
-    if statement.kind == "database":
-        role = catalog.all_roles()[PUBLIC_ID]
-    else:
-        role = catalog.role(statement.name.name)
-        _check_roles("comments on a role", catalog)
+    role = _bearer(None if statement.kind == "database" else statement.name, "comments on a role", catalog)
     return Change(put_roles=(replace(role, comment=statement.text or ""),))
 
 
@@ -132,13 +128,18 @@ def _check_roles(what: str, catalog: Catalog) -> None:
         raise ObjectNotInPrerequisiteState(f"{what} need roles", hint=hint)
 
 
+def _bearer(name: Name | None, properties: str, catalog: Catalog) -> Role:
+    """Returns the role with this name or, for the database, PUBLIC. Raises 55000 for properties of a role in a lake without roles."""
+    if name is None:
+        return catalog.all_roles()[PUBLIC_ID]
+    role = catalog.role(name.name)
+    _check_roles(properties, catalog)
+    return role
+
+
 def _with_setting(statement: AlterSettings, catalog: Catalog) -> Role:
-    """Returns the role, or for the database PUBLIC, with the setting. Raises 55000 for a role in a lake without roles."""
-    if statement.role is None:
-        role = catalog.all_roles()[PUBLIC_ID]
-    else:
-        role = catalog.role(statement.role.name)
-        _check_roles("settings of a role", catalog)
+    """Returns the role with the setting, or PUBLIC with that of the database."""
+    role = _bearer(statement.role, "settings of a role", catalog)
     settings = {name: value for name, value in role.settings.items() if name != (statement.setting or name)}
     if statement.setting is not None and statement.values:
         settings[statement.setting] = ", ".join(statement.values)
@@ -175,8 +176,9 @@ def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
 def _objects(role: Role, catalog: Catalog) -> list[str]:
     """Returns descriptions of the objects that a role owns, and of those on which it has or has granted privileges."""
     lines: list[str] = []
+    schemas = catalog.all_schemas()
     for owner in catalog.roles.values():
-        for defaults in in_effect(owner, catalog.all_schemas()):
+        for defaults in in_effect(owner, schemas):
             if owner.id == role.id:
                 lines.append(f"owner of {_described(defaults, owner, catalog)}")
             elif mentions(defaults.entries, role.id):
