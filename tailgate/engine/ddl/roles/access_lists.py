@@ -8,6 +8,7 @@ Source: PostgreSQL 15, src/backend/utils/adt/acl.c (aclupdate, recursive_revoke,
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tailgate.lake.catalog import Catalog
@@ -21,6 +22,27 @@ class Granting:
 
     owner: int
     catalog: Catalog
+
+    def changed(
+        self,
+        entries: AccessList,
+        grantees: Iterable[int],
+        grantor: int,
+        privileges: frozenset[str],
+        *,
+        grants: bool,
+        option: bool,
+        cascade: bool = True,
+    ) -> AccessList:
+        """Returns the list after GRANT or REVOKE. `option`: WITH GRANT OPTION, or GRANT OPTION FOR. Raises 0LP01 and 2BP01."""
+        nothing = frozenset[str]()
+        for grantee in grantees:
+            if grants:
+                entries = self.granted(entries, Granted(grantee, grantor, privileges, privileges if option else nothing))
+            else:
+                removed = Granted(grantee, grantor, nothing if option else privileges, privileges)
+                entries = self.revoked(entries, removed, cascade=cascade)
+        return entries
 
     def granted(self, entries: AccessList, added: Granted) -> AccessList:
         """Returns the list with more privileges. Raises 0LP01 for options that the grantor has from the grantee."""

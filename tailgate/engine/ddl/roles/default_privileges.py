@@ -60,13 +60,8 @@ def _altered(role: Role, schema: int, statement: AlterDefaultPrivileges, grantee
     others = tuple(each for each in lists if (each.schema, each.kind) != (schema, statement.kind))
     initial = () if schema else _initial(role.id, statement.kind)
     old = next((each.entries for each in lists if each not in others), initial)
-    entries, granting, words = old, Granting(role.id, catalog), frozenset(statement.privileges)
-    for grantee in grantees:
-        if statement.grants:
-            entries = granting.granted(entries, Granted(grantee, role.id, words, words if statement.option else frozenset()))
-        else:
-            removed = Granted(grantee, role.id, frozenset() if statement.option else words, words)
-            entries = granting.revoked(entries, removed, cascade=True)
+    granting, words = Granting(role.id, catalog), frozenset(statement.privileges)
+    entries = granting.changed(old, grantees, role.id, words, grants=statement.grants, option=statement.option)
     if set(entries) == set(initial):
         return replace(role, default_privileges=others)
     return replace(role, default_privileges=(*others, DefaultPrivileges(schema, statement.kind, _sorted(entries))))
@@ -107,7 +102,7 @@ def with_default_privileges(change: Change, catalog: Catalog) -> Change:
     added = [
         Access(object.id, entries)
         for object, kind in _new_objects(change, catalog)
-        if object.id not in granted and (entries := _entries(roles[object.owner], object, kind)) is not None
+        if object.id not in granted and (entries := _entries(roles[object.owner], object, kind, catalog)) is not None
     ]
     return replace(change, put_access=(*change.put_access, *added))
 
@@ -118,9 +113,9 @@ def _new_objects(change: Change, catalog: Catalog) -> Iterator[tuple[Item | Sche
     for item in change.put:
         if item.id in catalog.items or item.replaces or isinstance(item, Companion):
             continue
-        kind: DefaultKind | None = "sequence" if isinstance(item, Sequence) else "type" if isinstance(item, UserType) else None
-        if item.is_relation:
-            kind = "relation"
+        kind: DefaultKind | None = (
+            "relation" if item.is_relation else "sequence" if isinstance(item, Sequence) else "type" if isinstance(item, UserType) else None
+        )
         if kind is not None and (item.name, item.schema, item.namespace) not in rewritten:
             yield item, kind
     for schema in change.put_schemas:
@@ -128,15 +123,11 @@ def _new_objects(change: Change, catalog: Catalog) -> Iterator[tuple[Item | Sche
             yield schema, "schema"
 
 
-def _entries(owner: Role, object: Item | Schema, kind: DefaultKind) -> AccessList | None:
+def _entries(owner: Role, object: Item | Schema, kind: DefaultKind, catalog: Catalog) -> AccessList | None:
     """Returns the access list of a new object, or None if it is PostgreSQL's."""
-    schema = object.schema if not isinstance(object, Schema) else 0
     lists = {each.schema: each.entries for each in owner.default_privileges if each.kind == kind}
-    merged = {(entry.grantee, entry.grantor): entry for entry in lists.get(0, default_entries(object))}
-    for entry in lists.get(schema, ()) if schema else ():
-        old = merged.get((entry.grantee, entry.grantor), Granted(entry.grantee, entry.grantor, frozenset()))
-        merged[entry.grantee, entry.grantor] = replace(
-            old, privileges=old.privileges | entry.privileges, options=old.options | entry.options
-        )
-    entries = _sorted(merged.values())
-    return None if set(entries) == set(default_entries(object)) else entries
+    initial, granting = default_entries(object), Granting(owner.id, catalog)
+    entries = lists.get(0, initial)
+    for added in () if isinstance(object, Schema) else lists.get(object.schema, ()):
+        entries = granting.granted(entries, added)
+    return None if set(entries) == set(initial) else _sorted(entries)

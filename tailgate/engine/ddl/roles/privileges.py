@@ -22,7 +22,6 @@ from tailgate.lake.catalog.roles import (
     SEQUENCE_PRIVILEGES,
     Access,
     AccessList,
-    Granted,
     Role,
 )
 from tailgate.lake.catalog.schemas import SYSTEM, Schema
@@ -131,15 +130,8 @@ class _Work:
         grants, option = self.statement.grants, self.statement.option
         if grants and option and PUBLIC_ID in self.grantees:
             raise InvalidGrantOperation("grant options can only be granted to roles")
-        for grantee in self.grantees if options else ():
-            entry = Granted(
-                grantee, grantor, options if grants or not option else frozenset(), options if option or not grants else frozenset()
-            )
-            if grants:
-                entries = granting.granted(entries, entry)
-            else:
-                entries = granting.revoked(entries, entry, cascade=self.statement.cascade)
-        return entries
+        grantees = self.grantees if options else ()
+        return granting.changed(entries, grantees, grantor, options, grants=grants, option=option, cascade=self.statement.cascade)
 
     def _warning(self, options: frozenset[str], of: _Place) -> Notice:
         which = "not all" if options else "no"
