@@ -41,11 +41,12 @@ def items_of(query: e.SelectQuery, translator: Translator) -> Items:
                 position=item.position,
             )
         if item.expression is not None:
+            value = translator.value(item.expression)
             name = name_of(item, translator.scope) or next(generated)
             if item.alias is None and isinstance(item.expression, e.FieldAccess):
                 name = numbered_name(name, used)
                 used.add(name)
-            items.append((item, name, translator.value(item.expression)))
+            items.append((item, name, value))
             continue
         for column, name in _expanded(item, translator.scope):
             items.append((e.SelectItem(column, position=item.position), name, translator.value(column)))
@@ -169,7 +170,7 @@ def _generated_names(scope: Scope) -> Iterator[str]:
 
 
 def name_of(item: e.SelectItem, scope: Scope) -> str:
-    """Returns the name of a column of a projection: its alias, its column or field; '' if it has none.
+    """Returns the name of a column of a projection, which was translated: its alias, its column or field; '' if it has none.
 
     A column of a join whose name several sources have is SOURCE_COLUMN.
     """
@@ -177,8 +178,7 @@ def name_of(item: e.SelectItem, scope: Scope) -> str:
         case _ if item.alias is not None:
             return item.alias
         case e.ColumnReference(column, str(source)) if sum(column in s.columns for s in scope.sources) > 1:
-            owner = next((s for s in scope.sources if source in s.names), None)
-            return column if owner is None else scope.name(column, owner)
+            return scope.name(column, next(s for s in scope.sources if source in s.names))
         case e.ColumnReference(column):
             return column
         case e.FieldAccess(_, str(name)):
