@@ -103,21 +103,27 @@ def _check_stored(item: Item, position: int) -> None:
 
 def _check_key(query: e.SelectQuery, item: Item) -> None:
     """Raises 22023 unless each operand of OR in WHERE has a value, or a list of them, for each column of the key."""
-    keys = [name for name in key_of(item) if name not in WINDOW_BOUNDS]
-    message = "Missing WHERE clause." if query.where is None else ""
-    for disjunct in () if query.where is None else _disjuncts(query.where):
-        fixed = [name for name in keys if name in _fixed(disjunct)]
-        if not fixed:
-            message = f"WHERE clause missing key column for disjunct: {expression_text(disjunct)}."
-        elif fixed != keys:
-            types = column_types(item)
-            specified = ", ".join(f"`{ksqldb_name(name)}`" for name in fixed)
-            expected = ", ".join(f"`{ksqldb_name(name)}` {in_schema(types[name])}" for name in keys)
-            message = f"Multi-column sources must specify every key in the WHERE clause. Specified: [{specified}] Expected: [{expected}]."
-        if message:
-            break
+    if query.where is None:
+        message = "Missing WHERE clause."
+    else:
+        message = next(filter(None, (_missing_key(disjunct, item) for disjunct in _disjuncts(query.where))), "")
     if message:
         raise InvalidParameterValue(f"{message} Table scans are disabled.", hint=f"SET '{SCAN_SETTING}' = 'true'.", position=query.position)
+
+
+def _missing_key(disjunct: e.Expression, item: Item) -> str:
+    """Returns the message about columns of the key for which an operand of OR has no value; an empty text if it has all."""
+    keys = [name for name in key_of(item) if name not in WINDOW_BOUNDS]
+    values = _fixed(disjunct)
+    fixed = [name for name in keys if name in values]
+    if not fixed:
+        return f"WHERE clause missing key column for disjunct: {expression_text(disjunct)}."
+    if fixed == keys:
+        return ""
+    types = column_types(item)
+    specified = ", ".join(f"`{ksqldb_name(name)}`" for name in fixed)
+    expected = ", ".join(f"`{ksqldb_name(name)}` {in_schema(types[name])}" for name in keys)
+    return f"Multi-column sources must specify every key in the WHERE clause. Specified: [{specified}] Expected: [{expected}]."
 
 
 def _disjuncts(condition: e.Expression) -> list[e.Expression]:
