@@ -159,14 +159,13 @@ def ksqldb_as_map(keys: str, values: str) -> str:
     return dump({_text(key): items[n] if n < len(items) else None for n, key in enumerate(_elements(keys)) if key is not None})
 
 
-def _hash_order(keys: Sequence[str]) -> list[str]:
-    """Returns keys in the order of Java's HashMap, which a map of ksqlDB has, created for this number of entries."""
-    if len(keys) < 2:
-        return list(keys)
-    capacity = 1 << (len(keys) - 1).bit_length()
-    if len(keys) * 4 > capacity * 3:  # the load factor
+def _hashed(map: str) -> dict[str, Json]:
+    """Returns the entries of a map in the order that a map of ksqlDB has: that of Java's HashMap, created for this number of entries."""
+    entries = _entries(map)
+    capacity = 1 << (len(entries) - 1).bit_length()
+    if len(entries) * 4 > capacity * 3:  # the load factor
         capacity *= 2
-    return sorted(keys, key=lambda key: _java_hash(key) & (capacity - 1))
+    return {key: entries[key] for key in sorted(entries, key=lambda key: _java_hash(key) & (capacity - 1))}
 
 
 def _java_hash(text: str) -> int:
@@ -180,20 +179,19 @@ def _java_hash(text: str) -> int:
 
 @udf("jsonb", to="jsonb")
 def ksqldb_map_keys(map: str) -> str:
-    return dump(_hash_order(tuple(_entries(map))))
+    return dump(list(_hashed(map)))
 
 
 @udf("jsonb", to="jsonb")
 def ksqldb_map_values(map: str) -> str:
-    entries = _entries(map)
-    return dump([entries[key] for key in _hash_order(tuple(entries))])
+    return dump(list(_hashed(map).values()))
 
 
 @udf("jsonb", "bool", to="jsonb")
 def ksqldb_entries(map: str, by_key: bool) -> str:
     """Returns the entries of a map as structures with the fields K and V."""
-    entries = _entries(map)
-    keys = sorted(entries, key=lambda key: key.encode("utf-16-be")) if by_key else _hash_order(tuple(entries))
+    entries = _hashed(map)
+    keys = sorted(entries, key=lambda key: key.encode("utf-16-be")) if by_key else list(entries)
     return dump([{"K": key, "V": entries[key]} for key in keys])
 
 
