@@ -16,12 +16,12 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedTable
 from tailgate.sql import statements as s
 from tailgate.sql.ksqldb import expressions as e
+from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expression_texts import text as expression_text
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries import PushQuery, from_clause, is_stream, projection, push_query
 from tailgate.sql.ksqldb.queries.scopes import column_types
-from tailgate.sql.ksqldb.types import in_schema
 
 SCAN_SETTING = "ksql.query.pull.table.scan.enabled"
 COMPARISONS = ("=", "<", "<=", ">", ">=", "<>", "!=")
@@ -120,9 +120,9 @@ def _missing_key(disjunct: e.Expression, item: Item) -> str:
         return f"WHERE clause missing key column for disjunct: {expression_text(disjunct)}."
     if fixed == keys:
         return ""
-    types = column_types(item)
+    of_item = column_types(item)
     specified = ", ".join(f"`{ksqldb_name(name)}`" for name in fixed)
-    expected = ", ".join(f"`{ksqldb_name(name)}` {in_schema(types[name])}" for name in keys)
+    expected = ", ".join(types.column_in_schema(name, of_item[name]) for name in keys)
     return f"Multi-column sources must specify every key in the WHERE clause. Specified: [{specified}] Expected: [{expected}]."
 
 

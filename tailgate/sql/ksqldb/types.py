@@ -271,12 +271,21 @@ def described(type: TypeName) -> object:
 
 
 def in_schema(type: TypeName) -> str:
-    """Returns a type as the schemas of the HTTP API have it.
+    """Returns a type as messages and the schemas of the HTTP API have it.
 
     >>> in_schema(VARCHAR), in_schema(TypeName("struct", arguments=(INT,), fields=("a",)))
     ('STRING', 'STRUCT<`A` INTEGER>')
     """
     return _written(type, {"varchar": "STRING", "int": "INTEGER"}, lambda name: f"`{ksqldb_name(name)}`")
+
+
+def column_in_schema(name: str, type: TypeName) -> str:
+    """Returns a column as schemas in messages have it.
+
+    >>> column_in_schema("area", VARCHAR)
+    '`AREA` STRING'
+    """
+    return f"`{ksqldb_name(name)}` {in_schema(type)}"
 
 
 def column_types(schema: Mapping[str, Any]) -> dict[str, TypeName]:

@@ -185,7 +185,7 @@ def _split(columns: Columns, keys: tuple[str, ...]) -> tuple[Columns, Columns]:
 
 
 def _shown(columns: tuple[Columns, Columns]) -> str:
-    key, others = ([f"`{ksqldb_name(name)}` {types.in_schema(type)}" for name, type in part] for part in columns)
+    key, others = ([types.column_in_schema(name, type) for name, type in part] for part in columns)
     return ", ".join([*(f"{column} KEY" for column in key), *others])
 
 

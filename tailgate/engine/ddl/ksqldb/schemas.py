@@ -27,7 +27,7 @@ from tailgate.sql.ksqldb.declared.properties import TopicProperties
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.statements import ColumnElement, CreateItem
-from tailgate.sql.ksqldb.types import UNKNOWN, described, in_schema
+from tailgate.sql.ksqldb.types import UNKNOWN, column_in_schema, described
 
 KINDS = {"AVRO": "AVRO", "JSON_SR": "JSON", "PROTOBUF": "PROTOBUF"}  # the kind of schema of each format
 ALONE: dict[Part, str] = {"key": "rowkey", "value": "rowval"}  # the column of a schema that is not a record
@@ -177,7 +177,7 @@ class TopicSchemas:
 
 
 def _listed(columns: Columns) -> str:
-    return ", ".join(f"`{ksqldb_name(name)}` {in_schema(type)}" for name, type in columns)
+    return ", ".join(column_in_schema(name, type) for name, type in columns)
 
 
 def _is_split(schema: RegisteredSchema) -> bool:

@@ -58,8 +58,9 @@ def check_distinct(items: Items) -> None:
     names: set[str] = set()
     for item, name, typed in items:
         if name in names:
-            column = f"`{ksqldb_name(name)}` {types.in_schema(typed.type)}"
-            raise DuplicateColumn(f"Duplicate value columns found in schema: {column}", position=item.position)
+            raise DuplicateColumn(
+                f"Duplicate value columns found in schema: {types.column_in_schema(name, typed.type)}", position=item.position
+            )
         names.add(name)
 
 

@@ -29,7 +29,6 @@ from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expression_texts import text as expression_text
 from tailgate.sql.ksqldb.expressions import TypeName
-from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.names import quoted as quoted_name
 from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, HIDDEN_COLUMNS, ROW_NUMBER, WINDOW_BOUNDS, order
 from tailgate.sql.ksqldb.queries.grouping import check_grouping
@@ -277,8 +276,9 @@ def _with_keys(query: e.SelectQuery, source: FromClause, items: Items, keys: tup
         item, name, _ = items[place]
         items[place] = item, name, key.value
         if name in key_names:
-            column = f"`{ksqldb_name(name)}` {types.in_schema(key.value.type)}"
-            raise DuplicateColumn(f"Duplicate key columns found in schema: {column}", position=item.position)
+            raise DuplicateColumn(
+                f"Duplicate key columns found in schema: {types.column_in_schema(name, key.value.type)}", position=item.position
+            )
         key_names.append(name)
     return tuple(key_names)
 

@@ -72,4 +72,4 @@ def _columns(item: Item) -> list[str]:
     columns = {name: type for name, type in column_types(item).items() if name not in hidden}
     keys = [name for name in ksqldb.message_key if name in columns]
     names = [*keys, *(name for name in columns if name not in keys)]
-    return [f"`{ksqldb_name(n)}` {types.in_schema(columns[n])}{' KEY' if n in keys else ''}" for n in names]
+    return [types.column_in_schema(n, columns[n]) + (" KEY" if n in keys else "") for n in names]
