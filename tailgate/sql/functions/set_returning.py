@@ -7,13 +7,11 @@ from dataclasses import replace
 
 from tailgate.lake.ranges import RANGE_OF
 from tailgate.lake.types import FACTS, Type
+from tailgate.sql.compute.series import SERIES_MAX, TOO_MANY_ROWS, ZERO_STEP
 from tailgate.sql.functions import text
 from tailgate.sql.functions.entry import Function, duckdb_error, spark_error
 
-ZERO_STEP = "step size cannot equal zero"
-SERIES_MAX = 10_000_000  # rows of one call
 DAY = 86_400_000_000  # microseconds
-TOO_MANY_ROWS = f"generate_series gives more than {SERIES_MAX} rows"
 ELEMENTS = tuple(t for t in FACTS if t not in ("unknown", "record", "name", "oid"))
 
 

@@ -17,7 +17,7 @@ from typing_extensions import assert_never
 from tailgate.lake.catalog.schemas import is_system
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import WEIGHT
-from tailgate.sql.functions.set_returning import SERIES_MAX
+from tailgate.sql.compute.series import SERIES_MAX
 from tailgate.sql.plan import (
     AggregateCall,
     ArrivalJoin,

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tailgate.lake.errors import InvalidParameterValue, ProgramLimitExceeded
 from tailgate.lake.ranges import MULTIRANGE_OF
 from tailgate.lake.types import TIMESTAMPTZ, Type
-from tailgate.sql import interruption
 from tailgate.sql.compute.registry import udf
+from tailgate.sql.compute.series import stepped
 from tailgate.sql.compute.time.date_formats import to_char_zoned
 from tailgate.sql.compute.time.date_parsing import parsed_timestamp
 from tailgate.sql.compute.time.interval_functions import Interval
@@ -30,8 +29,6 @@ from tailgate.values.times.zoned_times import read_timetz, zoned
 from tailgate.values.times.zones import of_session, offset, offset_text, to_local, to_utc
 
 TIMETZ = Type("timetz")
-SERIES_MAX = 10_000_000  # rows of one call
-CHECKED = 1_000  # rows between two checks whether the statement was canceled
 
 
 @udf("timestamptz", "text", to="timestamp")
@@ -105,19 +102,7 @@ def moment_plus(moment: int, interval: Interval, sign: int, zone_name: str) -> i
 @udf("timestamptz", "timestamptz", "interval", "text", to="timestamptz[]")
 def series_of_moments(first: int, last: int, step: Interval, zone_name: str) -> list[int]:
     """Computes generate_series(). Raises 22023, 54000."""
-    length = order_key(step)
-    if length == 0:
-        raise InvalidParameterValue("step size cannot equal zero")
-    series: list[int] = []
-    current = first
-    while current <= last if length > 0 else current >= last:
-        if len(series) % CHECKED == 0:
-            interruption.check()
-            if len(series) + (last - current) // length >= SERIES_MAX:
-                raise ProgramLimitExceeded(f"generate_series gives more than {SERIES_MAX} rows")
-        series.append(current)
-        current = moment_plus(current, step, 1, zone_name)
-    return series
+    return stepped(first, last, order_key(step), lambda moment: moment_plus(moment, step, 1, zone_name))
 
 
 @udf("text", "timestamptz", "text", to="timestamptz")

@@ -16,6 +16,7 @@ from time import time_ns
 from tailgate.lake.errors import DatetimeFieldOverflow, FeatureNotSupported
 from tailgate.sql import interruption
 from tailgate.sql.compute.registry import udf
+from tailgate.sql.compute.series import stepped
 from tailgate.sql.compute.time.interval_functions import Interval
 from tailgate.values.times.calendar import (
     FIRST_TIME,
@@ -195,13 +196,7 @@ def date_bin(stride: Interval, value: int, origin: int) -> int:
 def series(first: int, last: int, step: Interval) -> list[int]:
     """Computes generate_series() for steps with parts of both signs, which DuckDB refuses."""
     months, number, micros = step
-    ascending = order_key(step) > 0
-    timestamps: list[int] = []
-    current = first
-    while current <= last if ascending else current >= last:
-        timestamps.append(current)
-        current = time_in_range(plus_months(current, months) + number * DAY + micros)
-    return timestamps
+    return stepped(first, last, order_key(step), lambda time: time_in_range(plus_months(time, months) + number * DAY + micros))
 
 
 def plus_months(value: int, months: int) -> int:
