@@ -97,20 +97,22 @@ def _udf(name: str, arguments: tuple[str, ...], result: str) -> Function:
     return Function(name, arguments, result, "", f"tg_{name}({places})")
 
 
-def _called(name: str, result: Type, *arguments: Scalar) -> Call:
-    return Call(_udf(name, tuple(a.type.name for a in arguments), result.name), arguments, result)
+def _called(name: str, result: Type, zone: str, *arguments: Scalar, position: int | None = None) -> Call:
+    """Returns a call of a function whose last argument is the zone."""
+    arguments = (*arguments, Literal(zone, TEXT))
+    return Call(_udf(name, tuple(a.type.name for a in arguments), result.name), arguments, result, position)
 
 
 def _local(moment: Scalar, zone: str) -> Call:
-    return _called("local_of_moment", TIMESTAMP, moment, Literal(zone, TEXT))
+    return _called("local_of_moment", TIMESTAMP, zone, moment)
 
 
 def _moment(local: Scalar, zone: str) -> Call:
-    return _called("moment_of_local", TIMESTAMPTZ, local, Literal(zone, TEXT))
+    return _called("moment_of_local", TIMESTAMPTZ, zone, local)
 
 
-def _offset(moment: Scalar, zone: str) -> Call:
-    return _called("offset_of_moment", INT4, moment, Literal(zone, TEXT))
+def _to_timetz(moment: Scalar, zone: str) -> Call:
+    return _called("timetz_of_moment", TIMETZ, zone, moment)
 
 
 @lru_cache(maxsize=1)
@@ -127,12 +129,8 @@ def _cast(scalar: Scalar, target: Type) -> Call:
     return _entry(target, ("cast", scalar.type.name, target.name), scalar)
 
 
-def _now(zone: str) -> Call:
-    return _local(_entry(TIMESTAMPTZ, ("now",)), zone)
-
-
-def _today(zone: str) -> Call:
-    return _entry(TIMESTAMP, ("date_trunc:day", "timestamp"), _now(zone))
+def _now() -> Call:
+    return _entry(TIMESTAMPTZ, ("now",))
 
 
 # --- rewrites ------------------------------------------------------------------------------------
@@ -151,7 +149,7 @@ def _of_local(key: tuple[str, ...]) -> Rewrite:
 def _truncated(call: Call, zone: str) -> Scalar:
     unit = call.function.name.partition(":")[2]
     arguments = (Literal(unit, TEXT), *call.arguments) if unit else call.arguments
-    return replace(_called("moment_truncated", TIMESTAMPTZ, *arguments, Literal(zone, TEXT)), position=call.position)
+    return _called("moment_truncated", TIMESTAMPTZ, zone, *arguments, position=call.position)
 
 
 def _zone_field(template: str) -> Rewrite:
@@ -159,7 +157,7 @@ def _zone_field(template: str) -> Rewrite:
 
     def rewrite(call: Call, zone: str) -> Scalar:
         function = replace(call.function, arguments=("int4",), duckdb=f"CAST({template.format(x='{0}')} AS {{type}})")
-        return replace(call, function=function, arguments=(_offset(call.arguments[0], zone),))
+        return replace(call, function=function, arguments=(_called("offset_of_moment", INT4, zone, call.arguments[0]),))
 
     return rewrite
 
@@ -168,23 +166,17 @@ def _shifted(call: Call, zone: str) -> Scalar:
     """Returns a moment plus or minus an interval, in any order."""
     moment, interval = sorted(call.arguments, key=lambda a: a.type.name != "timestamptz")
     sign = Literal(-1 if call.function.name == "-" else 1, INT4)
-    return replace(_called("moment_plus", TIMESTAMPTZ, moment, interval, sign, Literal(zone, TEXT)), position=call.position)
+    return _called("moment_plus", TIMESTAMPTZ, zone, moment, interval, sign, position=call.position)
 
 
 def _age_of_today(call: Call, zone: str) -> Scalar:
-    argument = call.arguments[0]
-    local = _local(argument, zone) if argument.type.name == "timestamptz" else argument
-    return replace(call, function=_entries()["age", "timestamp", "timestamp"], arguments=(_today(zone), local))
+    today = _entry(TIMESTAMP, ("date_trunc:day", "timestamp"), _local(_now(), zone))
+    return _of_local(("age", "timestamp", "timestamp"))(replace(call, arguments=(today, *call.arguments)), zone)
 
 
 def _made(call: Call, zone: str) -> Scalar:
     types = tuple(a.type.name for a in call.arguments)
     return _moment(_entry(TIMESTAMP, ("make_timestamp", *types), *call.arguments), zone)
-
-
-def _to_timetz(call: Call, zone: str) -> Scalar:
-    now = _entry(TIMESTAMPTZ, ("now",))
-    return replace(_called("timetz_of_time", TIMETZ, call.arguments[0], now, Literal(zone, TEXT)), position=call.position)
 
 
 def _compared(call: Call, zone: str) -> Scalar:
@@ -228,8 +220,8 @@ def _rewrites() -> dict[tuple[str, ...], Rewrite]:
         ("cast", "timestamptz", "time"): lambda call, zone: _cast(_local(call.arguments[0], zone), TIME),
         ("cast", "timestamp", "timestamptz"): lambda call, zone: _moment(call.arguments[0], zone),
         ("cast", "date", "timestamptz"): lambda call, zone: _moment(_cast(call.arguments[0], TIMESTAMP), zone),
-        ("cast", "timestamptz", "timetz"): lambda call, zone: _called("timetz_of_moment", TIMETZ, *call.arguments, Literal(zone, TEXT)),
-        ("cast", "time", "timetz"): _to_timetz,
+        ("cast", "timestamptz", "timetz"): lambda call, zone: _to_timetz(call.arguments[0], zone),
+        ("cast", "time", "timetz"): lambda call, zone: _called("timetz_of_time", TIMETZ, zone, *call.arguments, _now()),
         ("date_trunc", "text", "timestamptz"): _truncated,
         ("age", "timestamptz", "timestamptz"): _of_local(("age", "timestamp", "timestamp")),
         ("age", "timestamptz"): _age_of_today,
@@ -240,10 +232,10 @@ def _rewrites() -> dict[tuple[str, ...], Rewrite]:
         CLOCK: _made,
         **{(sign, *sides): _compared for sign in SIGNS for sides in permutations(("timestamptz", "timestamp"))},
         **{(sign, *sides): _compared for sign in SIGNS for sides in permutations(("timestamptz", "date"))},
-        ("current_date",): lambda _, zone: _cast(_now(zone), DATE),
-        ("localtimestamp",): lambda _, zone: _now(zone),
-        ("localtime",): lambda _, zone: _cast(_now(zone), TIME),
-        ("current_time",): lambda _, zone: _called("timetz_of_moment", TIMETZ, _entry(TIMESTAMPTZ, ("now",)), Literal(zone, TEXT)),
+        ("current_date",): lambda _, zone: _cast(_local(_now(), zone), DATE),
+        ("localtimestamp",): lambda _, zone: _local(_now(), zone),
+        ("localtime",): lambda _, zone: _cast(_local(_now(), zone), TIME),
+        ("current_time",): lambda _, zone: _to_timetz(_now(), zone),
     }
     for key in _entries():
         name, _, unit = key[0].partition(":")
