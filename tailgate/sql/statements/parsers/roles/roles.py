@@ -38,6 +38,7 @@ NOT_SUPPORTED = (
 )  # fmt: skip
 PRIVILEGES = ("select", "insert", "update", "delete", "truncate", "references", "trigger", "usage", "create", "execute")
 OTHER_PRIVILEGES = ("connect", "temporary", "temp", "set", "alter")
+KINDS_BY_WORD: tuple[GrantKind, ...] = ("schema", "secret", "connection", "endpoint", "type", "domain", "sequence")
 OTHER_OBJECTS = (
     "database", "foreign", "function", "language", "large", "parameter", "procedure", "routine", "tablespace"
 )  # fmt: skip
@@ -176,22 +177,8 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
             raise FeatureNotSupported(f"{verb.upper()} ON ALL {what.upper()} is not supported", position=at)
         cursor.expect_word("in", "schema")
         kind = "relations of a schema" if what == "tables" else "sequences of a schema"
-    elif cursor.accept_word("schema"):
-        kind = "schema"
-    elif cursor.accept_word("secret"):
-        kind = "secret"
-    elif cursor.accept_word("connection"):
-        kind = "connection"
-    elif cursor.accept_word("endpoint"):
-        kind = "endpoint"
-    elif cursor.accept_word("type"):
-        kind = "type"
-    elif cursor.accept_word("domain"):
-        kind = "domain"
-    elif cursor.accept_word("sequence"):
-        kind = "sequence"
-    else:
-        cursor.accept_word("table")
+    elif not cursor.accept_word("table"):
+        kind = next((word for word in KINDS_BY_WORD if cursor.accept_word(word)), "relation")
     schemas = kind in ("schema", "relations of a schema", "sequences of a schema")
     objects = cursor.listed(lambda cursor: Name(name(cursor).name, None, at) if schemas else relation_name(cursor))
     cursor.expect_word("to" if verb == "grant" else "from")
