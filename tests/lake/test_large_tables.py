@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,6 +22,7 @@ from tailgate.lake.types import FLOAT8, INT8, TEXT, TIMESTAMP, Field
 from tailgate.lake.writer import maintenance
 from tailgate.lake.writer.log_writer import Writer, open_epoch
 from tailgate.lake.writer.rounds import Follower
+from tests.lake.delta_spark import delta_spark
 from tests.lake.relations import BOTH_STORES, BOTH_STORES_LONG, add, changes, counted, item, snapshot, sweep, table_path
 from tests.lake.test_tables import duck
 
@@ -228,9 +228,6 @@ def test_a_key_without_a_row_is_inconsistent(removed: int, lake: Lake) -> None:
 @pytest.mark.spark
 @pytest.mark.long
 def test_spark_reads_the_remaining_rows_and_deletes_between(lake: Lake, repository: Path) -> None:
-    from pyspark.sql import SparkSession
-
-    jars = sorted((repository / "tailgate" / "jars" / "spark").glob("*.jar"))
     writer = open_epoch(lake)
     add(writer, KEYED)
     relation, follower = Changing(writer), Follower(lake, writer.epoch)
@@ -238,19 +235,7 @@ def test_spark_reads_the_remaining_rows_and_deletes_between(lake: Lake, reposito
     follower.round()
     relation.change(range(0, 10_000, 2), None)
     follower.round()
-    spark = (
-        SparkSession.builder.master("local[1]")
-        .appName("test")
-        .config("spark.driver.extraClassPath", os.pathsep.join(map(str, jars)))
-        .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-        .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.databricks.delta.snapshotPartitions", "1")
-        .getOrCreate()
-    )
-    try:
+    with delta_spark(repository) as spark:
         path = table_path(lake, KEYED.id)
 
         def read() -> dict[int, str]:
@@ -264,5 +249,3 @@ def test_spark_reads_the_remaining_rows_and_deletes_between(lake: Lake, reposito
         follower.round()
         assert read() == relation.rows
         assert pairs(reading.snapshot(Lake(lake.location), KEYED.id)) == relation.rows
-    finally:
-        spark.stop()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import os
 from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
@@ -35,6 +34,7 @@ from tailgate.lake.types import DATE, DROPPED, INT8, TEXT, Field
 from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.rounds import Follower
+from tests.lake.delta_spark import delta_spark
 from tests.lake.relations import (
     ALL_TYPES,
     BOTH_STORES,
@@ -162,25 +162,8 @@ def rows(table: pa.Table) -> Counter[str]:
 @pytest.mark.long
 def test_spark_reads_every_type_and_writes_between(lake: Lake, repository: Path) -> None:
     """Spark and rounds write to the same table: Spark compacts it, and rounds continue."""
-    from pyspark.sql import SparkSession
-
-    jars = sorted((repository / "tailgate" / "jars" / "spark").glob("*.jar"))
     filled(lake)
-    spark = (
-        SparkSession.builder.master("local[1]")
-        .appName("test")
-        .config("spark.driver.extraClassPath", os.pathsep.join(map(str, jars)))
-        .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-        .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.databricks.delta.snapshotPartitions", "1")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
-    )
-    try:
+    with delta_spark(repository) as spark:
         spark.sparkContext.setLogLevel("ERROR")
         for relation in (KEYED, BAG):
             path = table_path(lake, relation.id)
@@ -201,8 +184,6 @@ def test_spark_reads_every_type_and_writes_between(lake: Lake, repository: Path)
         listed = spark.read.format("delta").load(str(table_path(lake, "checkpoints")))
         assert listed.columns == ["n", "time", "relation", "name", "version", "position", "age"]
         writer.close()
-    finally:
-        spark.stop()
 
 
 @settings(max_examples=25, deadline=None)

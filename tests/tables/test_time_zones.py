@@ -158,30 +158,22 @@ def answer(connection: Connection, sql: str) -> Any:
     return cursor.statusmessage, cursor.description and ([c.type_code for c in cursor.description], cursor.fetchall())
 
 
-@pytest.mark.parametrize("zone", ZONES)
-def test_queries(servers: tuple[Connection, Connection], zone: str) -> None:
-    theirs, ours = servers
+def different(servers: tuple[Connection, Connection], zone: str, statements: list[str]) -> list[tuple[str, Any, Any]]:
+    """Returns the statements with different answers, and the answers of PostgreSQL and Tailgate."""
     for connection in servers:
         connection.execute(f"SET timezone = '{zone}'".encode())
-    different = []
-    for sql in QUERIES.replace("\n    ", " ").strip().splitlines():
-        expected, got = answer(theirs, sql), answer(ours, sql)
-        if got != expected:
-            different.append((sql, expected, got))
-    assert not different
+    answers = ((sql, *(answer(connection, sql) for connection in servers)) for sql in statements)
+    return [(sql, expected, got) for sql, expected, got in answers if got != expected]
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_queries(servers: tuple[Connection, Connection], zone: str) -> None:
+    assert not different(servers, zone, QUERIES.replace("\n    ", " ").strip().splitlines())
 
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_writes(servers: tuple[Connection, Connection], zone: str) -> None:
-    theirs, ours = servers
-    for connection in servers:
-        connection.execute(f"SET timezone = '{zone}'".encode())
-    different = []
-    for sql in STATEMENTS:
-        expected, got = answer(theirs, sql), answer(ours, sql)
-        if got != expected:
-            different.append((sql, expected, got))
-    assert not different
+    assert not different(servers, zone, STATEMENTS)
 
 
 @pytest.mark.parametrize("zone", ZONES)
