@@ -206,8 +206,8 @@ def test_sessions_begin_with_stored_settings(live: Live, operator: psycopg.Conne
         assert ann.execute("select current_user").fetchone() == ("ann",)
     operator.execute("alter role ann reset all; alter database shop reset timezone; comment on database shop is 'the shop'")
     assert values("ann") == ["UTC", "0", "none", "all"]
-    comment = "select shobj_description(oid, 'pg_database') from pg_database where datname = 'shop'"
-    assert operator.execute(comment).fetchone() == ("the shop",)
+    comment = "select shobj_description(oid, 'pg_database'), shobj_description(0, 'pg_authid') from pg_database where datname = 'shop'"
+    assert operator.execute(comment).fetchone() == ("the shop", None)
     assert decode_catalog(encode_catalog(live.model.lake.catalog())) == live.model.lake.catalog()
 
 

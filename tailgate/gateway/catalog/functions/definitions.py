@@ -173,8 +173,11 @@ class DefinitionFunctions(FunctionGroup):
 
     def shobj_description(self, oid: int, catalog: str) -> str | None:
         """Returns the comment of a role or a database. That of the session's database is with PUBLIC."""
-        is_own = catalog == "pg_database" and oid == self._session.database_oid
-        role = self.facts.catalog.all_roles().get(PUBLIC_ID if is_own else oid) if is_own or catalog == "pg_authid" else None
+        roles, role = self.facts.catalog.all_roles(), None
+        if catalog == "pg_database" and oid == self._session.database_oid:
+            role = roles[PUBLIC_ID]
+        elif catalog == "pg_authid" and oid != PUBLIC_ID:
+            role = roles.get(oid)
         if role is not None and role.comment:
             return role.comment
         return self.facts.shared_descriptions.get((self.facts.by_name.get((11, catalog), 0), oid))
