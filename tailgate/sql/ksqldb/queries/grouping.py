@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from tailgate.lake.errors import DuplicateColumn, GroupingError
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import functions
@@ -26,14 +29,15 @@ def check_grouping(query: e.SelectQuery, items: Items, keys: tuple[e.Expression,
         )
     if query.having is not None and not is_aggregate(query.having, keys):
         raise GroupingError(f"Non-aggregate HAVING expression not part of GROUP BY: {text(query.having)}", position=query.having.position)
-    if not any(_has_aggregate(part) for part in (*(item.expression for item, _, _ in items), query.having)):
+    if not any(aggregates_in((*(item.expression for item, _, _ in items), query.having))):
         raise GroupingError(
             "GROUP BY requires aggregate functions in either the SELECT or HAVING clause.", position=query.group_by[0].position
         )
 
 
-def _has_aggregate(expression: e.Expression | None) -> bool:
-    return any(isinstance(part, e.FunctionCall) and part.name in functions.AGGREGATE_NAMES for part in e.walk(expression))
+def aggregates_in(part: Any) -> Iterator[e.FunctionCall]:
+    """Yields the calls of aggregates in an expression, or in a tuple of them."""
+    return (call for call in e.walk(part) if isinstance(call, e.FunctionCall) and call.name in functions.AGGREGATE_NAMES)
 
 
 def is_aggregate(expression: e.Expression, keys: tuple[e.Expression, ...]) -> bool:

@@ -20,9 +20,9 @@ from typing import Literal
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import InvalidParameterValue, UndefinedColumn, WrongObjectType
 from tailgate.sql.ksqldb import expressions as e
-from tailgate.sql.ksqldb.functions import AGGREGATE_NAMES
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.queries.grouping import aggregates_in
 from tailgate.sql.ksqldb.queries.items import source_columns
 from tailgate.sql.ksqldb.queries.joins import FromClause
 from tailgate.sql.ksqldb.queries.scope import ROWKEY, WINDOWSTART, Scope
@@ -60,8 +60,8 @@ def check_bounds(query: e.SelectQuery, scope: Scope) -> None:
 
     They are columns of SELECT and HAVING only.
     """
-    aggregates = [p for p in e.walk((query.items, query.having)) if isinstance(p, e.FunctionCall) and p.name in AGGREGATE_NAMES]
-    for part in e.walk((query.where, query.group_by, *(call.arguments for call in aggregates))):
+    arguments = (call.arguments for call in aggregates_in((query.items, query.having)))
+    for part in e.walk((query.where, query.group_by, *arguments)):
         if isinstance(part, e.ColumnReference) and part.column in WINDOW_BOUNDS and part.column not in source_columns(scope.sources):
             raise UndefinedColumn(
                 f"Window bounds column {ksqldb_name(part.column)} can only be used in the SELECT clause of windowed aggregations"
