@@ -18,13 +18,17 @@ from tailgate.lake.tables.large import LargeTable
 from tailgate.lake.tables.stored_relations import Stored, table_name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Open:
-    """An open table, its version when it was opened, and the epoch of its newest commit then."""
+    """An open table, its version when it was opened, and the epoch of its newest commit then.
+
+    `large`: with an index of its keys, once it was needed.
+    """
 
     table: DeltaTable
     version: int
     epoch: int
+    large: LargeTable | None = None
 
 
 class OpenTables:
@@ -34,7 +38,6 @@ class OpenTables:
         self._store = store
         self._epoch = epoch
         self._open: dict[str, _Open] = {}
-        self._large: dict[str, LargeTable] = {}  # with the indexes of their keys
         self._options: Mapping[str, str] = {}  # of the store, with which the tables were opened
 
     def get(self, name: str) -> DeltaTable:
@@ -50,15 +53,15 @@ class OpenTables:
         self._open[name] = _Open(table, table.version(), delta.check_epoch(table, self._epoch))
 
     def large(self, stored: Stored) -> LargeTable:
-        """Returns a large table, with an index of its keys, which is built if it is not open."""
-        name = table_name(stored.id)
-        if name not in self._large:
-            self._large[name] = LargeTable(self._store, stored, self.get(name), self._epoch)
-        return self._large[name]
+        """Returns an open table as a large one, with an index of its keys, which is built if there is none."""
+        opened = self._open[table_name(stored.id)]
+        if opened.large is None:
+            opened.large = LargeTable(self._store, stored, opened.table, self._epoch)
+        return opened.large
 
     def open_large(self, name: str) -> LargeTable | None:
-        """Returns a large table if its index is in memory."""
-        return self._large.get(name)
+        """Returns an open table as a large one if its index is in memory."""
+        return self._open[name].large
 
     def is_written(self, name: str) -> bool:
         """Returns whether this engine has committed to an open table."""
@@ -72,16 +75,14 @@ class OpenTables:
     def keep(self, names: Container[str]) -> None:
         """Closes all other tables."""
         self._open = {name: opened for name, opened in self._open.items() if name in names}
-        self._large = {name: large for name, large in self._large.items() if name in names}
 
     def close_one(self, name: str) -> None:
         """Closes a table, if it is open."""
         self._open.pop(name, None)
-        self._large.pop(name, None)
 
     def close(self) -> None:
         """Closes all tables. The next round opens them again."""
-        self._open, self._large = {}, {}
+        self._open = {}
 
 
 def of(lake: Lake, epoch: int) -> OpenTables:
