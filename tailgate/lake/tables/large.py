@@ -146,9 +146,10 @@ class LargeTable:
         """Returns the row numbers of keys, by the path of their file. Raises `Inconsistent` if a key has no row."""
         hashes = self._hashes(keys)
         order = np.argsort(hashes)
+        ordered = hashes[order]
         paths, parts = list(self._files), []
         for n, file in enumerate(self._files.values()):
-            first, last = (np.searchsorted(file.hashes, hashes[order], side) for side in ("left", "right"))
+            first, last = (np.searchsorted(file.hashes, ordered, side) for side in ("left", "right"))
             counts = last - first
             if counts.any():
                 offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
