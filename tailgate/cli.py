@@ -9,6 +9,7 @@ tailgate top      the status again and again
 tailgate bundle   a file for a bug report, without data
 tailgate doctor   checks of the environment: Java, ports, disk, brokers
 tailgate config   the settings of a command, and where each comes from
+tailgate log ls | show     entries of a lake's log, without rows
 tailgate verify   checks of a lake: everything that the log names exists, and the tables equal the log
 tailgate check    the views that an engine of this version fills again
 tailgate backup | restore     copies of a lake in use
@@ -173,13 +174,13 @@ def parser() -> argparse.ArgumentParser:
     up = _command(commands, "up", "engine, gateway, sinks and watch over one data folder", _up)
     data_folder.add(up)
     _listen(up)
-    up.add_argument("--kafka", metavar="ADDRESS|embedded", help="a Kafka for statements to name, or one of our own on a free port")
-    up.add_argument("--schema-registry", metavar="URL|embedded", help="a schema registry, or one of our own on a free port")
+    up.add_argument("--kafka", metavar="ADDRESS|embedded", help="the Kafka of ksqlDB's statements, or 'embedded' to start one")
+    up.add_argument("--schema-registry", metavar="URL|embedded", help="the schema registry of these statements, or 'embedded' to start one")
     connect.add_options(up)
     _secrets(up)
-    up.add_argument("--presto", type=int, metavar="PORT", help="answer Presto's (Trino's) HTTP on this port of loopback")
+    up.add_argument("--presto", type=int, metavar="PORT", help="serve Presto's and Trino's HTTP protocol at this port of loopback")
     up.add_argument("--stand-by", action="store_true", help="run a second engine and sinks process, which continue when the first ones end")
-    up.add_argument("--ksqldb", metavar="HOST:PORT", help="answer ksqlDB's HTTP API there, with TLS over HTTPS (ksqlDB has port 8088)")
+    up.add_argument("--ksqldb", metavar="HOST:PORT", help="serve ksqlDB's HTTP API here (HTTPS with --tls-cert); its usual port is 8088")
     _processing_log(up)
     up.add_argument("--gateways", type=int, default=1, help="gateway processes that share the port (1)")
     _scratch(up)
@@ -194,8 +195,8 @@ def parser() -> argparse.ArgumentParser:
     data_folder.add_for_demo(demo)
     _listen(demo)
     _parallelism(demo)
-    demo.add_argument("--for", dest="seconds", type=float, metavar="SECONDS", help="run for so long instead of until Ctrl-C")
-    demo.add_argument("--rate", type=float, default=200.0, metavar="EVENTS_PER_SECOND", help="page views a second (200)")
+    demo.add_argument("--for", dest="seconds", type=float, metavar="SECONDS", help="end after this time (Ctrl-C ends it)")
+    demo.add_argument("--rate", type=float, default=200.0, metavar="EVENTS_PER_SECOND", help="page views per second (200)")
     demo.add_argument("--check", action="store_true", help="at the end compare view and sink with a recompute of the topics")
 
     engine = _command(commands, "engine", "the engine alone: one for each lake", _engine)
@@ -236,7 +237,7 @@ def parser() -> argparse.ArgumentParser:
     _metrics(gateway)
 
     presto = _command(commands, "presto", "Presto's HTTP in front of a gateway, on loopback", _presto)
-    presto.add_argument("--port", type=int, default=8080, help="of loopback (8080)")
+    presto.add_argument("--port", type=int, default=8080, help="the port of loopback (8080)")
     presto.add_argument("--gateway", default=LISTEN, metavar="HOST:PORT", help=f"the gateway ({LISTEN})")
 
     ksqldb.add_options(_command(commands, "ksqldb", "ksqlDB's HTTP API in front of a gateway", ksqldb.run))
@@ -315,7 +316,7 @@ def _check_processing_log(options: argparse.Namespace) -> None:
 
 def _secrets(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--secret-key-file", type=Path, metavar="FILE", help="the key of secrets: 32 bytes in base64, for nobody else to read"
+        "--secret-key-file", type=Path, metavar="FILE", help="the file with the key of secrets: 32 bytes in base64, mode 0600"
     )
 
 
@@ -327,15 +328,15 @@ def _path_options(options: argparse.Namespace, *names: str) -> tuple[str, ...]:
 
 def _listen(command: argparse.ArgumentParser) -> None:
     command.add_argument("--listen", default=LISTEN, metavar="HOST:PORT", help=f"where PostgreSQL clients connect ({LISTEN})")
-    command.add_argument("--tls-cert", type=Path, metavar="FILE", help="the server's certificate (PEM), with those that signed it")
-    command.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key (PEM), for nobody else to read")
+    command.add_argument("--tls-cert", type=Path, metavar="FILE", help="the server's certificate (PEM), followed by its authorities'")
+    command.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key (PEM), with mode 0600")
     command.add_argument(
-        "--tls-ca", type=Path, metavar="FILE", help="let in only clients with a certificate that one of these signed (PEM)"
+        "--tls-ca", type=Path, metavar="FILE", help="accept only clients with a certificate of one of these authorities (PEM)"
     )
     http.add_options(command)
     console.add_options(command)
     command.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="the value of a setting with which sessions begin, as for SET"
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="the initial value of a setting for all sessions, as for SET"
     )
     command.add_argument("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and roles")
 
@@ -346,7 +347,7 @@ def _control(command: argparse.ArgumentParser, help: str = "where processes on o
 
 def _memory(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--memory", metavar="SIZE", help="what a gateway may take: 1GB or more (half of the machine's memory, 8GB at most)"
+        "--memory", metavar="SIZE", help="all memory of a gateway, 1GB or more (half of the machine's, at most 8GB)"
     )
 
 
@@ -357,13 +358,13 @@ def _scratch(command: argparse.ArgumentParser) -> None:
 
 
 def _parallelism(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--parallelism", type=int, default=1, help="partitions of the state (1); `tailgate repartition` moves it")
+    command.add_argument("--parallelism", type=int, default=1, help="partitions of the state (1); `tailgate repartition` changes it")
 
 
 def _metrics(command: argparse.ArgumentParser, help: str = "where Prometheus reads metrics, and health checks are answered") -> None:
     command.add_argument("--metrics", metavar="HOST:PORT", help=f"{help} (off; a port alone is one of loopback)")
     command.add_argument("--otlp", metavar="URL", help="the OpenTelemetry collector that gets metrics and traces of ticks (off)")
-    command.add_argument("--log", choices=("text", "json"), default="text", help="the form of the log on standard error (text)")
+    command.add_argument("--log", choices=("text", "json"), default="text", help="the format of the log on standard error (text)")
 
 
 def _metrics_address(options: argparse.Namespace) -> Address | None:

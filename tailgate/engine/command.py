@@ -25,9 +25,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     _add_memory(command)
     held = Quantity(GB, 1024 * TB, MEMORY)
     add = command.add_argument
-    add("--tick-rows", type=Quantity(100, 10_000_000), default=50_000, metavar="N", help="records of a tick, by reader of Kafka (50000)")
-    add("--held-log", type=held, default=20 * GB, metavar="SIZE", help="the log that a sink or subscription may hold, 1GB or more (20GB)")
-    add("--history", type=Quantity(1, 30 * DAY, TIME), default=3600, metavar="TIME", help="how long past states are readable (1h)")
+    add("--tick-rows", type=Quantity(100, 10_000_000), default=50_000, metavar="N", help="records that a tick takes from a reader (50000)")
+    add("--held-log", type=held, default=20 * GB, metavar="SIZE", help="how much of the log a sink or subscription may hold (20GB)")
+    add("--history", type=Quantity(1, 30 * DAY, TIME), default=3600, metavar="TIME", help="how long past states can be read (1h)")
 
 
 def _add_memory(command: argparse.ArgumentParser) -> None:

@@ -33,7 +33,7 @@ def add_secrets(parser: argparse.ArgumentParser) -> None:
         "--secrets-dir",
         type=Path,
         metavar="FOLDER",
-        help="the only folder whose files statements may name; has the credentials of a bucket",
+        help="the only folder whose files statements may name; may have the credentials of a bucket",
     )
 
 

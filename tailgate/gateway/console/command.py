@@ -9,7 +9,7 @@ from tailgate.lake.errors import InvalidParameterValue
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Adds the option."""
-    command.add_argument("--console", metavar="HOST:PORT", help="serve the console, a web page, with TLS over HTTPS")
+    command.add_argument("--console", metavar="HOST:PORT", help="serve the console, a web page, here (HTTPS with --tls-cert)")
 
 
 def address(options: argparse.Namespace) -> tuple[str, int] | None:

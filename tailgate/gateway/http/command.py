@@ -10,7 +10,7 @@ from tailgate.operations.settings.quantities import Quantity, Rate
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Adds the options."""
-    command.add_argument("--http", metavar="HOST:PORT", help="serve the endpoints of CREATE ENDPOINT over HTTP, with TLS over HTTPS")
+    command.add_argument("--http", metavar="HOST:PORT", help="serve the endpoints of CREATE ENDPOINT here (HTTPS with --tls-cert)")
     command.add_argument(
         "--http-origin", action="append", default=[], metavar="ORIGIN", help="a site whose pages may read responses (CORS)"
     )

@@ -18,7 +18,7 @@ INTERVAL_S = 2.0
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Adds the options of the command besides the data folder."""
-    command.add_argument("--count", type=int, metavar="N", help="end after N views (when it is interrupted)")
+    command.add_argument("--count", type=int, metavar="N", help="end after N views (Ctrl-C ends it)")
 
 
 def run(options: argparse.Namespace) -> int:

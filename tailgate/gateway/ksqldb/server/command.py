@@ -15,9 +15,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """Adds the options of `tailgate ksqldb`."""
     command.add_argument("--listen", default=LISTEN, metavar="HOST:PORT", help=f"where clients of ksqlDB connect ({LISTEN})")
     command.add_argument("--gateway", default=GATEWAY, metavar="HOST:PORT", help=f"the gateway, on this machine ({GATEWAY})")
-    command.add_argument("--tls-cert", type=Path, metavar="FILE", help="the server's certificate (PEM), with those that signed it")
-    command.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key (PEM), for nobody else to read")
-    command.add_argument("--tls-ca", type=Path, metavar="FILE", help="serve only clients with a certificate that one of these signed (PEM)")
+    command.add_argument("--tls-cert", type=Path, metavar="FILE", help="the server's certificate (PEM), followed by its authorities'")
+    command.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key (PEM), with mode 0600")
+    command.add_argument("--tls-ca", type=Path, metavar="FILE", help="accept only clients with a certificate of these authorities (PEM)")
     command.add_argument("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and passwords")
 
 
