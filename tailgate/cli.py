@@ -346,9 +346,7 @@ def _control(command: argparse.ArgumentParser, help: str = "where processes on o
 
 
 def _memory(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--memory", metavar="SIZE", help="all memory of a gateway, 1GB or more (half of the machine's, at most 8GB)"
-    )
+    command.add_argument("--memory", metavar="SIZE", help="all memory of a gateway, 1GB or more (half of the machine's, at most 8GB)")
 
 
 def _scratch(command: argparse.ArgumentParser) -> None:

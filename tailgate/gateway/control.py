@@ -331,7 +331,7 @@ async def _opened(engine: engines.Announcement, timeout: float) -> Connection:
 
 
 def _ended() -> SystemError_:
-    return SystemError_("the engine ended before it answered", hint="Look whether the statement took effect before sending it again.")
+    return SystemError_("the engine ended before it answered", hint="Check whether the statement took effect before you send it again.")
 
 
 async def _withdrawn(writer: asyncio.StreamWriter, answer: asyncio.Future[tuple[int, control.Answer]]) -> tuple[int, control.Answer] | None:

@@ -178,7 +178,7 @@ def too_many_joins() -> errors.TailgateError:
     return errors.StatementTooComplex(
         "statement is too complex",
         detail=f"A query can join {JOINS_MAX + 1} relations.",
-        hint="Make a part of it a materialized view.",
+        hint="Create a materialized view of a part of it.",
     )
 
 

@@ -138,7 +138,7 @@ def _check_subscriptions(session: Session) -> None:
     count = sum(item.owner == role.id for item in session.serving.progress.catalog.each(Subscription))
     if count >= SUBSCRIPTIONS_EACH and not role.superuser:
         raise e.ConfigurationLimitExceeded(
-            "too many subscriptions", detail=f"A role can own {SUBSCRIPTIONS_EACH}.", hint="Drop those that nobody fetches from."
+            "too many subscriptions", detail=f"A role can own {SUBSCRIPTIONS_EACH}.", hint="Drop subscriptions that are not used."
         )
 
 

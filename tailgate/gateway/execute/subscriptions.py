@@ -174,7 +174,9 @@ async def acknowledge(session: Session, bound: Bound, statement: s.Acknowledge, 
     newest = lake.log.look()
     if newest is None or upto > newest.time:
         raise e.InvalidParameterValue(
-            f"time {upto} has not come yet", detail=f"The newest is {newest.time if newest else 0}.", hint="Acknowledge what FETCH gave."
+            f"time {upto} has not come yet",
+            detail=f"The newest is {newest.time if newest else 0}.",
+            hint="Acknowledge a time that FETCH has returned.",
         )
     place = await asyncio.to_thread(subscriptions.place, lake, item.id)
     if place is not None and place.stopped is not None and upto < session.serving.progress.oldest():

@@ -131,7 +131,7 @@ async def as_of(session: Session, expression: Time, relations: Collection[int] |
         if strict and prepared.volatile:
             raise FeatureNotSupported(
                 "calling an unmaterializable function in AS OF or UP TO not yet supported",
-                hint="Ask for the value first, and write it here.",
+                hint="Query the value first, and write it here.",
             )
         try:
             plan = session.access.authorize(prepared)

@@ -92,9 +92,9 @@ def check_address(host: str, tls: bool, catalog: Catalog) -> None:
     """Raises 0A000 for an address that other machines can reach, unless there are TLS and roles with a password."""
     where = f"listening on {host or 'all addresses'}"
     if not tls:
-        raise FeatureNotSupported(f"{where} without TLS is refused", hint="Give --tls-cert and --tls-key, or say --insecure.")
+        raise FeatureNotSupported(f"{where} without TLS is refused", hint="Give --tls-cert and --tls-key, or use --insecure.")
     if not any(role.login and role.verifier for role in catalog.roles.values()):
         raise FeatureNotSupported(
             f"{where} without roles is refused",
-            hint="Listen on 127.0.0.1 first, and CREATE ROLE … LOGIN PASSWORD …; or say --insecure.",
+            hint="Listen on 127.0.0.1 first, and CREATE ROLE … LOGIN PASSWORD …; or use --insecure.",
         )

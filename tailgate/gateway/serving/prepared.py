@@ -247,7 +247,7 @@ def readable(item: Item) -> Item:
     if not item.stored:
         raise ObjectNotInPrerequisiteState(
             f'{item.kind} "{item.name}" is not stored, so it has no rows to read',
-            hint="Make a materialized view of it, or create it with CREATE MATERIALIZED SOURCE.",
+            hint="Create a materialized view of it, or create it with CREATE MATERIALIZED SOURCE.",
         )
     if not item.ready:
         raise ObjectNotInPrerequisiteState(

@@ -136,7 +136,7 @@ class Vault:
         except InvalidTag:
             raise ObjectNotInPrerequisiteState(
                 "a secret was encrypted under another key than that of --secret-key-file",
-                hint="Start with the key that it was made under, or ALTER SECRET.",
+                hint="Start with the key that encrypted it, or use ALTER SECRET.",
             ) from None
 
     def file(self, path: str) -> str:
@@ -165,7 +165,7 @@ class Vault:
         if self.key_file is None:
             raise ObjectNotInPrerequisiteState(
                 "secrets need a key",
-                hint="Make one (openssl rand -base64 32), and start the engine and the sinks with --secret-key-file.",
+                hint="Create one (openssl rand -base64 32), and start the engine and the sinks with --secret-key-file.",
             )
         try:
             with self.key_file.open("rb") as file:
@@ -178,7 +178,7 @@ class Vault:
             raise InvalidParameterValue(f'the key file "{self.key_file}" cannot be read: {e}') from None
         if len(key) != KEY_BYTES:
             raise InvalidParameterValue(
-                f'the key file "{self.key_file}" does not hold {KEY_BYTES} bytes in base64', hint="Make one: openssl rand -base64 32."
+                f'the key file "{self.key_file}" does not hold {KEY_BYTES} bytes in base64', hint="Create one: openssl rand -base64 32."
             )
         self._key.append(key)
         return key

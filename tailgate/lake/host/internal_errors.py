@@ -30,7 +30,7 @@ HINTS = {
     DEFECT: f"This is a defect of Tailgate. Report it with what the server wrote to its log: {ISSUES}",
     SYSTEM: f"If it happens again, report it with what the server wrote to its log: {ISSUES}",
 }
-RESTARTING = "Look whether the statement took effect before sending it again."
+RESTARTING = "Check whether the statement took effect before you send it again."
 KINDS_MAX = 1_000  # kinds of errors that a process counts; further ones are only logged
 TEMPLATE_CHARACTERS_MAX = 1_000
 NO_THREAD = "can't start new thread"  # Python's words: there is no memory for its stack

@@ -55,9 +55,7 @@ def _fields(number: int, field: Field, array: pa.Array) -> Iterator[bytes]:
             yield b""
         elif type.is_array:
             if None in value:
-                raise NullValueNotAllowed(
-                    f'null in an array of column "{field.name}"', hint="Protobuf has no word for it: use FORMAT AVRO."
-                )
+                raise NullValueNotAllowed(f'null in an array of column "{field.name}"', hint="Protobuf cannot express it: use FORMAT AVRO.")
             yield b"".join(map(encode, value))
         else:
             yield encode(value)

@@ -101,7 +101,7 @@ def _relation(name: Name, catalog: Catalog) -> Item:
         detail = "This operation is not supported for views."
         raise WrongObjectType(f'cannot create index on relation "{relation.name}"', detail=detail, hint=VIEW)
     if not relation.stored:
-        hint = "Make a materialized view of it, or create it with CREATE MATERIALIZED SOURCE."
+        hint = "Create a materialized view of it, or create it with CREATE MATERIALIZED SOURCE."
         raise ObjectNotInPrerequisiteState(f'{relation.kind} "{relation.name}" is not stored, so it has no rows to look up', hint=hint)
     return relation
 

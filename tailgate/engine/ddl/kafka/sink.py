@@ -144,7 +144,7 @@ def sink_schema(sink: Sink, catalog: Catalog, part: Part) -> str:
     relation = catalog[sink.depends[0]]
     kind = (sink.key_format if part == "key" and sink.key_format else sink.value_format).type
     if kind not in ("avro", "protobuf"):
-        raise WrongObjectType(f"FORMAT {kind.upper()} has no schema", hint="FORMAT AVRO and PROTOBUF have.")
+        raise WrongObjectType(f"FORMAT {kind.upper()} has no schema", hint="FORMAT AVRO and PROTOBUF have one.")
     columns = relation.columns[: sink.known_columns.get(relation.id)]
     if part == "key":
         if sink.message_key is None:
@@ -182,7 +182,7 @@ def _headers_column(statement: CreateSink, relation: Item) -> int | None:
     if relation.columns[position].type != JSONB:
         raise DatatypeMismatch(
             f'column "{statement.headers}" named in HEADERS is of type {relation.columns[position].type}, not jsonb',
-            hint="Its value is an object of texts, or an array of objects with key and value, as INCLUDE HEADERS gives it.",
+            hint="Its value is an object of texts, or an array of objects with key and value, as INCLUDE HEADERS returns it.",
         )
     return position
 
@@ -205,7 +205,7 @@ def _key(statement: CreateSink, relation: Item) -> tuple[int, ...] | None:
         raise InvalidColumnReference(
             "upsert key could not be validated as unique",
             detail=f"Known keys of {relation.kind} {relation.name}: {known_key}.",
-            hint="Say KEY (…) NOT ENFORCED if you know that it is.",
+            hint="Use KEY (…) NOT ENFORCED if you know that it is.",
         )
     return key
 
@@ -249,7 +249,7 @@ def _format(format: Format, catalog: Catalog) -> tuple[SinkFormat, tuple[int, ..
     if isinstance(format, Avro) and (format.key_strategy, format.value_strategy) != (None, None):
         raise FeatureNotSupported("KEY and VALUE STRATEGY of a sink are not supported", hint="Its schemas are made of its columns.")
     if isinstance(format, Protobuf) and format.message is not None:
-        raise FeatureNotSupported("MESSAGE of a sink is not supported", hint="Say WITH (avro_value_fullname = '…'): it names the message.")
+        raise FeatureNotSupported("MESSAGE of a sink is not supported", hint="Add WITH (avro_value_fullname = '…') to name the message.")
     reached = connection.registry(format.connection, format.registry or "", format.options, catalog)
     name: Literal["avro", "protobuf"] = "avro" if isinstance(format, Avro) else "protobuf"
     return SinkFormat(type=name, registry=reached.address, access=reached.settings), reached.depends

@@ -168,7 +168,7 @@ class SourceDerivation:
                 return None
             raise UndefinedObject(
                 f'schema registry has no subject "{statement.topic}-key"',
-                hint="Name what identifies a row with PRIMARY KEY (…) NOT ENFORCED." if statement.envelope == "debezium" else None,
+                hint="Name the columns that identify rows with PRIMARY KEY (…) NOT ENFORCED." if statement.envelope == "debezium" else None,
             )
         if isinstance(format, Protobuf):
             if statement.key_format is None and (format.schema is not None or statement.envelope != "upsert"):

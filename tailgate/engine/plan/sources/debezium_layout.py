@@ -121,7 +121,7 @@ def _without_key(source: Source, decoder: KafkaDecoder, envelope: Struct, origin
     if source.include:
         raise FeatureNotSupported(
             "INCLUDE with ENVELOPE DEBEZIUM of a table without a key is not supported",
-            hint="Name what identifies a row with PRIMARY KEY (…) NOT ENFORCED.",
+            hint="Name the columns that identify rows with PRIMARY KEY (…) NOT ENFORCED.",
         )
     before = added_columns_last(source, row_columns(source, envelope, "before"))
     where = debezium.valid_changes(envelope, key=None, needs_before=True)

@@ -20,7 +20,7 @@ def key_columns(source: Source, alias: str | None) -> list[ColumnExpression]:
     """
     format = source.key_format
     if format is None:
-        raise InvalidObjectDefinition("ENVELOPE UPSERT needs the message's key", hint="Say KEY FORMAT … VALUE FORMAT … instead of FORMAT.")
+        raise InvalidObjectDefinition("ENVELOPE UPSERT needs the message's key", hint="Use KEY FORMAT … VALUE FORMAT … instead of FORMAT.")
     at, names = Decoded().key, list(source.primary_key)
     fields = record_columns(format)
     if fields is not None:

@@ -35,7 +35,7 @@ def bound_plan(item: Item, catalog: Catalog) -> Relation:
         raise StatementTooComplex(
             f'the query of {item.kind} "{item.name}" is too complex',
             detail=f"Its plan may have at most {NODES_MAX} nodes; a query that is named more than once counts as often.",
-            hint="Make a materialized view of what is named more than once.",
+            hint="Create a materialized view of the part that is named more than once.",
         )
     return plan
 

@@ -117,7 +117,7 @@ def _connected(builder: SparkSession.Builder, cluster: Cluster) -> SparkSession:
         reason = e.java_exception.getMessage() if isinstance(e, Py4JJavaError) else str(e)
         raise ConnectionFailure(
             f'the Spark master "{cluster.master}" does not accept the engine: {reason}',
-            hint="Look whether it runs and has this secret.",
+            hint="Check that it runs and has this secret.",
         ) from e
 
 

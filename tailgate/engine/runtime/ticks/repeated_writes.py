@@ -74,4 +74,4 @@ def undone(id: str) -> str:
 
 def unanswered() -> SystemError_:
     """Returns the error of a request that may have taken effect."""
-    return SystemError_("the engine ended before it answered", hint="Look whether the statement took effect before sending it again.")
+    return SystemError_("the engine ended before it answered", hint="Check whether the statement took effect before you send it again.")

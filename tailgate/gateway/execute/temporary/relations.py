@@ -88,7 +88,7 @@ async def answer(session: Session, bound: Bound) -> str | None:
         case s.Grant(kind="relation", objects=names) if any(_find(session, n) is not None for n in names):
             raise e.FeatureNotSupported("privileges on temporary relations are not supported", hint="No other session sees them.")
         case s.Explain(target=Name() as name) if _find(session, name) is not None:
-            raise e.FeatureNotSupported("EXPLAIN VIEW of a temporary view is not supported", hint="EXPLAIN SELECT * FROM it.")
+            raise e.FeatureNotSupported("EXPLAIN VIEW of a temporary view is not supported", hint="Use EXPLAIN SELECT * FROM its name.")
         case s.Explain(target=s.CreateView() as inner):
             await _is_temporary(session, inner)
     return None

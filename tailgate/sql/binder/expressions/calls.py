@@ -192,7 +192,7 @@ def _check_row(binder: ExpressionBinder, row: Function, operands: list[Scalar], 
         _check_try(operands[0], at)
     if row.volatility == "volatile" and binder.view:
         raise FeatureNotSupported(
-            f"{row.name} in a view is not supported", hint="A view's rows must not change by themselves.", position=at
+            f"{row.name} in a view is not supported", hint="The rows of a view change only with the rows that it reads.", position=at
         )
 
 

@@ -117,6 +117,6 @@ def compiled(pattern: str, flags: str, searching: bool = True) -> Pattern:
     if searching and not analysis.first_is_longest:
         raise FeatureNotSupported(
             "a regular expression whose longest match may not be the first one is not supported",
-            hint="PostgreSQL takes the longest match of all. Let alternatives and repetitions be told apart by one character.",
+            hint="PostgreSQL takes the longest match of all. One character must decide between alternatives and between repetitions.",
         )
     return Pattern(python, for_re2(text), analysis.power)

@@ -93,5 +93,5 @@ def _check_limits(catalog: Catalog, owner: int) -> None:
         raise ConfigurationLimitExceeded(
             "too many push queries",
             detail=f"At most {RUNNING_MAX} can run, {RUNNING_EACH} of one role.",
-            hint="End those that nobody reads: SHOW QUERIES.",
+            hint="End queries that are not used: SHOW QUERIES lists them.",
         )
