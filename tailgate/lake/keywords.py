@@ -1,4 +1,4 @@
-"""PostgreSQL's key words that may not be any name, by where each may be used, and names in quotes.
+"""PostgreSQL's key words that may not be any name, by where each may be used, and names and texts in quotes.
 
 Source: PostgreSQL 15, `pg_get_keywords()`.
 """
@@ -58,3 +58,12 @@ def quoted(name: str) -> str:
     """
     safe = PLAIN.fullmatch(name) and name not in QUOTED
     return name if safe else '"' + name.replace('"', '""') + '"'
+
+
+def quoted_text(text: str) -> str:
+    """Returns a text as a literal of SQL.
+
+    >>> quoted_text("o'clock")
+    "'o''clock'"
+    """
+    return "'" + text.replace("'", "''") + "'"

@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import permutations
 
+from tailgate.lake.keywords import quoted_text
 from tailgate.lake.types import DATE, INT4, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, Type
 from tailgate.sql.functions import casts, comparison, datetime
 from tailgate.sql.functions.comparison import SIGNS
@@ -70,8 +71,8 @@ def _scalar(scalar: Scalar, zone: str) -> Scalar:
 @lru_cache(maxsize=1024)
 def _in_zone(function: Function, zone: str) -> Function:
     """Returns a function whose template calls the functions of `WITH_ZONE` with the zone."""
-    quoted = zone.replace("'", "''")
-    template = UDFS.sub(lambda call: f"tg_{WITH_ZONE[call[1]]}({call[2]}, '{quoted}')", function.duckdb)
+    quoted = quoted_text(zone)
+    template = UDFS.sub(lambda call: f"tg_{WITH_ZONE[call[1]]}({call[2]}, {quoted})", function.duckdb)
     return function if template == function.duckdb else replace(function, duckdb=template)
 
 

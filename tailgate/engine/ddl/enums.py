@@ -44,6 +44,7 @@ from tailgate.lake.errors import (
     UniqueViolation,
     WrongObjectType,
 )
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.binder.expressions.sql_functions import tree_of
 from tailgate.sql.binder.queries.function_bodies import check_body
 from tailgate.sql.binder.writes.generated import values as generated_values
@@ -135,7 +136,7 @@ def with_tables(change: Change, items: Iterable[Item], catalog: Catalog) -> Chan
 
 def definition(item: Enum, schema: str) -> str:
     """Returns the CREATE TYPE statement of an enum type. `schema`: the name of its schema."""
-    labels = ", ".join("'" + text.replace("'", "''") + "'" for _, text in item.labels)
+    labels = ", ".join(quoted_text(text) for _, text in item.labels)
     return f"CREATE TYPE {Name(item.name, None if schema == SCHEMA else schema).sql} AS ENUM ({labels})"
 
 

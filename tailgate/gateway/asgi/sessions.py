@@ -26,6 +26,7 @@ from psycopg import AsyncConnection
 from tailgate.gateway.asgi import limits, refusals
 from tailgate.gateway.asgi.refusals import Refused
 from tailgate.lake.catalog.roles import OPERATOR
+from tailgate.lake.keywords import quoted_text
 
 NO_FILE = os.path.join(os.devnull, "none")  # cannot exist; libpq warns of a password file that is a device
 # libpq takes missing parameters from the environment and files of this process's owner. They are not the user's.
@@ -105,7 +106,7 @@ class Session:
     async def set(self, name: str, value: str) -> None:
         """Sets a property of the session. Raises psycopg.Error."""
         self.changed = True
-        await self.execute(f"SET {_quoted(name)} = {_quoted(value)}")
+        await self.execute(f"SET {quoted_text(name)} = {quoted_text(value)}")
 
     def notices(self) -> list[str]:
         notices, self._notices = self._notices, []
@@ -215,7 +216,3 @@ def _refuses(error: psycopg.OperationalError) -> bool:
     """Returns whether the gateway has refused the credentials. libpq gives no SQLSTATE for errors of a new connection."""
     words = ("password authentication failed", "no password supplied", "authentication method requirement", "no entry for host")
     return any(word in str(error) for word in (*words, "is not permitted to log in"))
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -14,6 +14,7 @@ from tailgate.gateway.session.transactions import State
 from tailgate.gateway.settings.definitions import Setting, find
 from tailgate.lake import errors as e
 from tailgate.lake.catalog.names import Name, list_of, quoted
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql import statements as s
 from tailgate.sql.new_items import with_article
 
@@ -111,8 +112,7 @@ async def alter_settings(session: Session, bound: Bound, statement: s.AlterSetti
         elif statement.values:
             value = _value(find(statement.setting), statement.values)
         setting = ".".join(map(quoted, settings.check(statement.setting, value).split(".")))
-        escaped = (value or "").replace("'", "''")
-        action = f"RESET {setting}" if value is None else f"SET {setting} TO '{escaped}'"
+        action = f"RESET {setting}" if value is None else f"SET {setting} TO {quoted_text(value)}"
     target = f"DATABASE {quoted(database)}" if role is None else f"ROLE {quoted(role.name)}"
     return await catalog_changes.run(session, replace(bound, text=f"ALTER {target} {action}"), statement, values)
 

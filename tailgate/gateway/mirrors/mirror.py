@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 
 from tailgate.gateway.mirrors.incoming import incoming
 from tailgate.lake.catalog import ERRORS, Item
+from tailgate.lake.keywords import quoted_text
 from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
 
@@ -114,7 +115,7 @@ def _literal(key: int | str) -> str:
     >>> _literal(-7), _literal("o'clock")
     ('-7', "'o''clock'")
     """
-    return str(key) if isinstance(key, int) else "'" + key.replace("'", "''") + "'"
+    return str(key) if isinstance(key, int) else quoted_text(key)
 
 
 def _is_hashed(shape: Shape) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import assert_never
 
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.names import quoted
@@ -69,5 +70,5 @@ def _constant(value: object) -> str:
         case bool():
             return str(value).lower()
         case str():
-            return "'" + value.replace("'", "''") + "'"
+            return quoted_text(value)
     return str(value)

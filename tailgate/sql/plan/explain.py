@@ -14,6 +14,7 @@ from typing import Any
 
 from typing_extensions import assert_never
 
+from tailgate.lake.keywords import quoted_text
 from tailgate.lake.types import Field
 from tailgate.sql.functions.aggregates import WITHIN_GROUP
 from tailgate.sql.plan import (
@@ -338,7 +339,7 @@ def _literal(literal: Literal) -> str:
     if isinstance(value, int) and type.name not in MOMENTS:
         return str(value)
     if isinstance(value, str):
-        quoted = "'" + value.replace("'", "''") + "'"
+        quoted = quoted_text(value)
         return quoted if type.name == "text" else f"{quoted}::{type}"
     if isinstance(value, bytes):
         return f"'{text_writer(type)(value).decode()}'::{type}"

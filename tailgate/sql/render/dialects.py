@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from tailgate.lake.keywords import quoted_text
 from tailgate.lake.types import GENERAL_DUCKDB, Type
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.functions.multidimensional import templates as multidimensional
@@ -85,7 +86,7 @@ SPARK = Dialect(
 DUCKDB = Dialect(
     template=lambda f: f.duckdb,
     type=lambda t: t.duckdb,
-    quoted=lambda text: "'" + text.replace("'", "''") + "'",
+    quoted=quoted_text,
     where="",
     parameter="CAST(${} AS {})",
     dates={t: f"tg_{t}(CAST({{}} AS {number}))" for t, number in (("date", "INTEGER"), ("timestamp", "BIGINT"), ("timestamptz", "BIGINT"))},

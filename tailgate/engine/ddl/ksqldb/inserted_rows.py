@@ -22,6 +22,7 @@ from tailgate.lake.catalog import Catalog, Change, MaterializedView, ksqldb_of
 from tailgate.lake.catalog.dropping import inserted_rows
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import InvalidParameterValue, WrongObjectType
+from tailgate.lake.keywords import quoted_text
 from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.declared.inserts import ROWTIME_MAX
@@ -31,7 +32,7 @@ from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, ROW_NUMBER
 from tailgate.sql.ksqldb.queries.scopes import column_types
 from tailgate.sql.ksqldb.queries.timestamps import moment_of, timestamp_of
 from tailgate.sql.ksqldb.statements import InsertValues
-from tailgate.sql.ksqldb.typed.values import literal, milliseconds
+from tailgate.sql.ksqldb.typed.values import milliseconds
 from tailgate.sql.statements import CreateTable, parse
 from tailgate.sql.tables.names import free_name
 from tailgate.values.strings import jsonb
@@ -91,4 +92,4 @@ def inserted_row(statement: InsertValues, stream: MaterializedView, now: int, ev
 
 def _text(value: Any, type: TypeName) -> str:
     """Returns the value of a column with a time in PostgreSQL's dialect."""
-    return f"CAST({'NULL' if value is None else literal(str(value))} AS {types.postgresql(type)})"
+    return f"CAST({'NULL' if value is None else quoted_text(str(value))} AS {types.postgresql(type)})"

@@ -11,6 +11,7 @@ from typing import Any
 from tailgate.lake.catalog import Catalog, Item, Sequence, Table
 from tailgate.lake.catalog.dropping import SEQUENCE
 from tailgate.lake.catalog.schemas import TEMPORARY_ID
+from tailgate.lake.keywords import quoted_text
 from tailgate.lake.types import FACTS
 
 CLASS = 1259  # the oid of pg_class
@@ -60,6 +61,6 @@ def shown_default(text: str, catalog: Catalog) -> str:
 
     def name(id: int) -> str:
         shown = catalog.name_of(catalog[id]).sql if id in catalog.items else str(id)
-        return "'" + shown.replace("'", "''") + "'::regclass"
+        return quoted_text(shown) + "::regclass"
 
     return SEQUENCE.sub(lambda match: name(int(match[1])), text)

@@ -20,6 +20,7 @@ from tailgate.gateway.ksqldb.server.http import errors
 from tailgate.gateway.ksqldb.server.http.errors import ApiError, Document, of_sql
 from tailgate.gateway.ksqldb.server.http.requests import parsed, statement_request
 from tailgate.lake.errors import TailgateError
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb.names import catalog_name, quoted
 from tailgate.sql.ksqldb.tokens import tokens
 
@@ -156,7 +157,7 @@ def _literal(value: Any, schema: Document) -> str:
         case str():
             if schema.get("type") == "DECIMAL" and value.replace(".", "", 1).removeprefix("-").isdigit():
                 return value
-            return "'" + value.replace("'", "''") + "'"
+            return quoted_text(value)
         case list():
             inner = schema.get("memberSchema") or {}
             return f"ARRAY[{', '.join(_literal(v, inner) for v in value)}]"

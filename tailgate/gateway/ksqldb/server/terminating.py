@@ -22,6 +22,7 @@ from tailgate.gateway.ksqldb.server.http import errors
 from tailgate.gateway.ksqldb.server.http.errors import ApiError, Document
 from tailgate.gateway.ksqldb.server.http.requests import StatementRequest
 from tailgate.gateway.ksqldb.server.statements import Statements
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb import parser
 from tailgate.sql.ksqldb.names import catalog_name, quoted
 from tailgate.sql.ksqldb.statements import CreateAs
@@ -80,7 +81,7 @@ async def _check_owner(statements: Statements, caller: Caller, sources: Sequence
     """Raises 403 if the user does not own one of the items."""
     if not sources:
         return
-    names = ", ".join("'" + catalog_name(source["name"]).replace("'", "''") + "'" for source in sources)
+    names = ", ".join(quoted_text(catalog_name(source["name"])) for source in sources)
     rows = await statements.select(caller, FOREIGN.format(names))
     if rows:
         raise ApiError(errors.FORBIDDEN, f"must be owner of materialized view {json.loads(rows[0][0])}")

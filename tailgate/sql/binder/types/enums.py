@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from tailgate.lake.keywords import quoted_text
 from tailgate.lake.types import TEXT, EnumType, Type
 from tailgate.sql.functions.entry import Function
 
@@ -71,5 +72,5 @@ def _utf16(character: str) -> list[int]:
 
 def duckdb_literal(text: str) -> str:
     """Returns a text as a literal of DuckDB, in which no brace can be taken for a place in a template."""
-    plain = "'" + text.replace("'", "''") + "'"
+    plain = quoted_text(text)
     return plain.replace("{", "' || chr(123) || '") if "{" in text else plain

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.lake.errors import InvalidEscapeSequence, ProgramLimitExceeded
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.compute.registry import udf
 
 # An empty group. Without it DuckDB's optimizer rewrites the regular expression .*a.*b to a LIKE.
@@ -83,10 +84,10 @@ def for_duckdb(text: str, pattern: str) -> str:
     >>> for_duckdb("x", "a%"), for_duckdb("x", "%a_%b")
     ("x LIKE 'a%'", "regexp_matches(x, '(?s)\\A.*a..*b\\z()')")
     """
-    literal = pattern.replace("'", "''")
+    literal = quoted_text(pattern)
     if is_simple(pattern):
-        return f"{text} LIKE '{literal}'" + (" ESCAPE '\\'" if "\\" in pattern else "")
+        return f"{text} LIKE {literal}" + (" ESCAPE '\\'" if "\\" in pattern else "")
     if len(pattern) > PATTERN_MAX:
-        return f"tg_like({text}, '{literal}')"
-    re2 = regexp(pattern).replace("'", "''")
-    return f"regexp_matches({text}, '{re2}{EMPTY_GROUP}')"
+        return f"tg_like({text}, {literal})"
+    re2 = quoted_text(regexp(pattern) + EMPTY_GROUP)
+    return f"regexp_matches({text}, {re2})"

@@ -22,6 +22,7 @@ from tailgate.lake.errors import (
     SubstringError,
     SyntaxError_,
 )
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.compute.regexp.ambiguity import analyze
 from tailgate.sql.compute.regexp.patterns import compiled, for_re2, translated
 from tailgate.sql.compute.regexp.search import Pattern
@@ -132,7 +133,7 @@ def quote_ident(text: str) -> str:
 @udf("text", to="text")
 def quote_literal(text: str) -> str:
     prefix = "E" if "\\" in text else ""
-    return prefix + "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+    return prefix + quoted_text(text.replace("\\", "\\\\"))
 
 
 # --- Unicode -------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Literal
 
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import InvalidTableDefinition
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
@@ -111,15 +112,10 @@ def clause(format: ItemFormat, columns: Sequence[str], *, registry: str = "", sc
     """
     text = f"KSQLDB {format.name} ({', '.join(map(quoted, columns))})"
     if format.name == "DELIMITED" and format.delimiter != DELIMITER:
-        text += f" DELIMITED BY {string(format.delimiter)}"
+        text += f" DELIMITED BY {quoted_text(format.delimiter)}"
     text += " UNWRAPPED" if format.name in UNWRAPPING and not format.wrapped else ""
-    text += f" USING CONFLUENT SCHEMA REGISTRY {string(registry)}" if format.name == "AVRO" else ""
-    text += f" USING SCHEMA {string(schema)}" if schema else ""
+    text += f" USING CONFLUENT SCHEMA REGISTRY {quoted_text(registry)}" if format.name == "AVRO" else ""
+    text += f" USING SCHEMA {quoted_text(schema)}" if schema else ""
     if window is not None:
         text += " WINDOW SESSION" if window.form == "session" else f" WINDOW {window.size}"
     return text
-
-
-def string(text: str) -> str:
-    """Returns a literal of PostgreSQL's dialect."""
-    return "'" + text.replace("'", "''") + "'"

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import DuplicateColumn, InvalidParameterValue, InvalidTableDefinition
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb import statements as s
 from tailgate.sql.ksqldb import types
-from tailgate.sql.ksqldb.declared.formats import ItemFormat, check_columns, clause, string
+from tailgate.sql.ksqldb.declared.formats import ItemFormat, check_columns, clause
 from tailgate.sql.ksqldb.declared.properties import TopicProperties
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
@@ -97,13 +98,13 @@ def source_text(statement: s.CreateItem, topic: TopicProperties, endpoint: Endpo
         key_clause = clause(of_key, names, registry=endpoint.registry, schema=endpoint.key_message, window=topic.window)
         form = f"KEY FORMAT {key_clause} {form}"
     time = f" FROM {quoted(topic.timestamp)}" if topic.timestamp else ""
-    time += f" FORMAT {string(topic.timestamp_format)}" if topic.timestamp_format else ""
+    time += f" FORMAT {quoted_text(topic.timestamp_format)}" if topic.timestamp_format else ""
     is_stream = statement.type == "stream"
     position = ("PARTITION AS rowpartition", "OFFSET AS rowoffset", f"TIMESTAMP{time} AS rowtime")
     arrival = (f"ARRIVAL AS {ARRIVAL}",) if is_stream else ()
     included = [*(("KEY",) if keys and is_stream else ()), *map(_header, headers), *position, *arrival]
     form += f" INCLUDE {', '.join(included)}{'' if is_stream else ' ENVELOPE UPSERT'}"
-    place = f"FROM KAFKA BROKER {string(endpoint.brokers)} TOPIC {string(topic.topic)}"
+    place = f"FROM KAFKA BROKER {quoted_text(endpoint.brokers)} TOPIC {quoted_text(topic.topic)}"
     return f"CREATE SOURCE {quoted(statement.name)}{f' ({columns})' if columns else ''} {place} {form}"
 
 
@@ -137,4 +138,4 @@ def _check_headers(statement: s.CreateItem) -> None:
 def _header(column: s.ColumnElement) -> str:
     if column.role == "headers":
         return f"HEADERS AS {quoted(column.name)} BYTES"
-    return f"HEADER {string(column.header)} AS {quoted(column.name)} BYTES"
+    return f"HEADER {quoted_text(column.header)} AS {quoted(column.name)} BYTES"

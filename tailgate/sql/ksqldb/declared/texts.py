@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.names import quoted
 from tailgate.sql.ksqldb.statements import ColumnElement, CreateItem, PropertyValue
@@ -27,5 +28,5 @@ def _column(column: ColumnElement) -> str:
 
 def _value(value: PropertyValue) -> str:
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        return quoted_text(value)
     return "NULL" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import ColumnReference, FunctionCall
 from tailgate.sql.ksqldb.functions.catalogue import ROWS, find
@@ -14,7 +15,7 @@ from tailgate.sql.ksqldb.functions.entry import Function, wanted_type
 from tailgate.sql.ksqldb.functions.tables import COUNT_OF, ROWS_OF
 from tailgate.sql.ksqldb.functions.times import UNITS
 from tailgate.sql.ksqldb.functions.volatile import volatile_call
-from tailgate.sql.ksqldb.typed.values import Typed, coerced, element_json, literal, of_json, to_json
+from tailgate.sql.ksqldb.typed.values import Typed, coerced, element_json, of_json, to_json
 
 PLACE = re.compile(r"\{(j|json|hex|type)?([0-9]+|[*+])\}")
 WITH_UNIT = frozenset(row.name.partition(":")[0] for row in ROWS if ":" in row.name)
@@ -107,7 +108,7 @@ def _filled(template: str, values: Sequence[Typed]) -> str:
             case "json":
                 return ", ".join(map(to_json, chosen))
             case "type":
-                return literal(types.descriptor(chosen[0].type))
+                return quoted_text(types.descriptor(chosen[0].type))
             case "hex":
                 return ", ".join(f"encode({v.text}, 'hex')" for v in chosen)
         return ", ".join(v.text for v in chosen)

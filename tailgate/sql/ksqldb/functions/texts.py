@@ -5,11 +5,11 @@ Source: ksqlDB 0.29, documentation, "Scalar functions", sections "Strings" and "
 
 from __future__ import annotations
 
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb import types as t
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.functions.entry import TEXTS, Function
 from tailgate.sql.ksqldb.functions.json_texts import RECORDS
-from tailgate.sql.ksqldb.typed.values import literal
 
 LENGTH_MAX = 2**31 - 1
 MASKS = ("'X'", "'x'", "'n'", "'-'")  # the replacements of upper-case letters, lower-case letters, digits and others
@@ -51,7 +51,7 @@ def _from_bytes(name: str, result: TypeName, does: str) -> list[Function]:
     ]
 
 
-BLANKS = literal("".join(map(chr, range(1, ord(" ") + 1))))
+BLANKS = quoted_text("".join(map(chr, range(1, ord(" ") + 1))))
 _CHR = "The character with a number, or with an escape such as \\u004b."
 _CONCAT, _CONCAT_WS = "The arguments in a row. NULL is left out.", "The arguments with a separator between them. NULL is left out."
 _INSTR = "The position of a part in a text, or 0. Optional: the position from which it is searched, and which occurrence."

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import quoted
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.declared.properties import check_timestamp, named_column
 from tailgate.sql.ksqldb.expressions import TypeName
@@ -13,7 +14,7 @@ from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.parser import parse
 from tailgate.sql.ksqldb.queries.selections import Translation
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
-from tailgate.sql.ksqldb.typed.values import literal, of_milliseconds
+from tailgate.sql.ksqldb.typed.values import of_milliseconds
 
 EPOCH = "timestamptz '1970-01-01 00:00:00+00'"
 
@@ -38,7 +39,7 @@ def moment_of(text: str, type: TypeName | None, format: str) -> str:
     """Returns the timestamp in UTC of a value of a column with the ROWTIME, in PostgreSQL's dialect."""
     if type == types.BIGINT:
         return of_milliseconds(text)
-    return text if type == types.TIMESTAMP else f"ksqldb_parse_timestamp({text}, {literal(format)}, 'UTC')"
+    return text if type == types.TIMESTAMP else f"ksqldb_parse_timestamp({text}, {quoted_text(format)}, 'UTC')"
 
 
 def timed(translation: Translation, timestamp: TimestampColumn, position: int, *, is_stream: bool = True) -> Translation:

@@ -6,9 +6,10 @@ Source: ksqlDB 0.29, documentation, "Scalar functions", section "CAST".
 from __future__ import annotations
 
 from tailgate.lake.errors import CannotCoerce
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
-from tailgate.sql.ksqldb.typed.values import Typed, coerced, literal, moment_of_varchar
+from tailgate.sql.ksqldb.typed.values import Typed, coerced, moment_of_varchar
 
 ISO = "yyyy-MM-dd''T''HH:mm:ss.SSS"
 # the text of a time has as many parts as it needs
@@ -42,10 +43,10 @@ def cast(value: Typed, target: TypeName, position: int) -> Typed:
         return coerced(value, target)
     if name in types.STRUCTURES and source.name == name:
         _check_inside(source, target, position)
-        descriptors = f"{literal(types.descriptor(source))}, {literal(types.descriptor(target))}"
+        descriptors = f"{quoted_text(types.descriptor(source))}, {quoted_text(types.descriptor(target))}"
         return Typed(f"ksqldb_cast({value.text}, {descriptors})", target, may_fail=True)
     if name == "varchar" and source.name in types.STRUCTURES:
-        return Typed(f"ksqldb_nested_text({value.text}, {literal(types.descriptor(source))})", target, may_fail=True)
+        return Typed(f"ksqldb_nested_text({value.text}, {quoted_text(types.descriptor(source))})", target, may_fail=True)
     if name == "varchar" and source.name in TEXTS:
         return Typed(TEXTS[source.name].replace("{0}", value.text), target, value.may_fail)
     if source == types.VARCHAR and name == "boolean":

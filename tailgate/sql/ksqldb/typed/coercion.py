@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tailgate.lake.errors import DatatypeMismatch
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.typed.constants import boolean_of, moment_of, number_of
-from tailgate.sql.ksqldb.typed.values import Typed, coerced, literal
+from tailgate.sql.ksqldb.typed.values import Typed, coerced
 
 MOMENTS = ("timestamp", "date", "time")
 
@@ -46,7 +47,8 @@ def _literal(value: Typed, first: TypeName, position: int) -> Typed:
     if constant is None or value.type == first:
         return value
     if first == types.VARCHAR:
-        return Typed(literal(str(constant).lower() if isinstance(constant, bool) else str(constant)), types.VARCHAR, constant=str(constant))
+        shown = str(constant).lower() if isinstance(constant, bool) else str(constant)
+        return Typed(quoted_text(shown), types.VARCHAR, constant=str(constant))
     if not isinstance(constant, str):
         return value
     converted: Typed | None = value

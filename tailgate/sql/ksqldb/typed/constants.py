@@ -10,9 +10,10 @@ from datetime import date, datetime, time, timezone
 from decimal import Decimal
 
 from tailgate.lake.errors import DatatypeMismatch, InvalidDatetimeFormat
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
-from tailgate.sql.ksqldb.typed.values import ConstantValue, Typed, literal
+from tailgate.sql.ksqldb.typed.values import ConstantValue, Typed
 
 INT_MAX, BIGINT_MAX = 2**31 - 1, 2**63 - 1
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
@@ -42,7 +43,7 @@ def constant(value: ConstantValue, position: int) -> Typed:
             scale = max(-int(digits.exponent), 0)
             return Typed(f"({value:f})", TypeName("decimal", (max(len(digits.digits), scale), scale)), constant=value)
         case str():
-            return Typed(literal(value), types.VARCHAR, constant=value)
+            return Typed(quoted_text(value), types.VARCHAR, constant=value)
 
 
 def number_of(text: str, position: int) -> Typed | None:

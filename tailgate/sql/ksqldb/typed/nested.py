@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 
 from tailgate.lake.errors import DatatypeMismatch, DuplicateColumn, FeatureNotSupported, UndefinedColumn
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.typed.coercion import of_one_type
-from tailgate.sql.ksqldb.typed.values import Typed, coerced, literal, part, to_json
+from tailgate.sql.ksqldb.typed.values import Typed, coerced, part, to_json
 
 CASTS = "Cast a NULL to its type."
 NUMBER = re.compile(r"[0-9]+|\(-[0-9]+\)")
@@ -34,7 +35,7 @@ def field(structure: Typed, name: str | None, shown: str, position: int) -> Type
     spelling = next((f for f in names if f == name), None) or next((f for f in names if f.lower() == name.lower()), None)
     if spelling is None:
         raise UndefinedColumn(f"Could not find field '{ksqldb_name(name)}' in '{shown}'.", position=position)
-    return part(structure, literal(ksqldb_name(spelling)), structure.type.arguments[names.index(spelling)])
+    return part(structure, quoted_text(ksqldb_name(spelling)), structure.type.arguments[names.index(spelling)])
 
 
 def subscript(collection: Typed, index: Typed, position: int) -> Typed:
@@ -86,7 +87,7 @@ def struct_of(names: Sequence[str], values: Sequence[Typed], position: int) -> T
         if name in names[:n]:
             raise DuplicateColumn(f"Duplicate field names found in STRUCT: {ksqldb_name(name)}", position=position)
     typed = [coerced(v, types.VARCHAR) if v.type == types.UNKNOWN else v for v in values]
-    members = ", ".join(f"{literal(ksqldb_name(name))}, {to_json(value)}" for name, value in zip(names, typed, strict=True))
+    members = ", ".join(f"{quoted_text(ksqldb_name(name))}, {to_json(value)}" for name, value in zip(names, typed, strict=True))
     type = TypeName("struct", arguments=tuple(v.type for v in typed), fields=tuple(names))
     return Typed(f"jsonb_build_object({members})", type, _may_fail(values))
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TypeAlias
 
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 
@@ -42,11 +43,6 @@ class Typed:
     def or_null(self) -> Typed:
         """Returns an expression that is NULL where this one fails."""
         return replace(self, text=f"try({self.text})", may_fail=False) if self.may_fail else self
-
-
-def literal(text: str) -> str:
-    """Returns a text as a literal of PostgreSQL's dialect."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def to_json(value: Typed) -> str:
@@ -95,7 +91,7 @@ def part(value: Typed, key: str, type: TypeName, *, may_fail: bool = False) -> T
 
 def moment_of_varchar(value: Typed, type: TypeName) -> Typed:
     """Returns the DATE, TIME or TIMESTAMP in a VARCHAR, as in a VARCHAR inside an array. A time with a zone is converted to UTC."""
-    descriptors = f"{literal(types.descriptor(value.type))}, {literal(types.descriptor(type))}"
+    descriptors = f"{quoted_text(types.descriptor(value.type))}, {quoted_text(types.descriptor(type))}"
     return of_json(f"ksqldb_cast({to_json(value)}, {descriptors})", type, may_fail=True)
 
 
@@ -127,7 +123,7 @@ def coerced(value: Typed, type: TypeName) -> Typed:
     if value.type == types.UNKNOWN:
         return Typed(f"CAST({value.text} AS {types.postgresql(type)})", type)
     if type.name in types.STRUCTURES:
-        return Typed(f"ksqldb_convert({value.text}, {literal(types.descriptor(type))})", type, may_fail=True)
+        return Typed(f"ksqldb_convert({value.text}, {quoted_text(types.descriptor(type))})", type, may_fail=True)
     if not type.numbers and type == types.DECIMAL:
         type = types.decimal_of(value.type)
         if type == value.type:
