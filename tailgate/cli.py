@@ -171,7 +171,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="tailgate", description="A PostgreSQL endpoint for views that Spark keeps up to date.")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
-    up = _command(commands, "up", "engine, gateway, sinks and watch over one data folder", _up)
+    up = _command(commands, "up", "run an engine, gateways, sinks and the watch over one lake", _up)
     data_folder.add(up)
     _listen(up)
     up.add_argument("--kafka", metavar="ADDRESS|embedded", help="the Kafka of ksqlDB's statements, or 'embedded' to start one")
@@ -182,7 +182,7 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--stand-by", action="store_true", help="run a second engine and sinks process, which continue when the first ones end")
     up.add_argument("--ksqldb", metavar="HOST:PORT", help="serve ksqlDB's HTTP API here (HTTPS with --tls-cert); its usual port is 8088")
     _processing_log(up)
-    up.add_argument("--gateways", type=int, default=1, help="gateway processes that share the port (1)")
+    up.add_argument("--gateways", type=int, default=1, metavar="N", help="gateway processes that share the port (1)")
     _scratch(up)
     engine_limits.add_options(up)
     _memory(up)
@@ -191,7 +191,7 @@ def parser() -> argparse.ArgumentParser:
     _metrics(up, "metrics and health checks of the supervisor; the next ports: engine, sinks, gateways, watch, second engine and sinks")
     _control(up, "where other machines reach the engine; the next ports: gateways, second engine (loopback)")
 
-    demo = _command(commands, "demo", "the shop: Kafka, registry, load, views and a sink, live", _demo)
+    demo = _command(commands, "demo", "run the shop: Kafka, registry, load, views and a sink, live", _demo)
     data_folder.add_for_demo(demo)
     _listen(demo)
     _parallelism(demo)
@@ -199,7 +199,7 @@ def parser() -> argparse.ArgumentParser:
     demo.add_argument("--rate", type=float, default=200.0, metavar="EVENTS_PER_SECOND", help="page views per second (200)")
     demo.add_argument("--check", action="store_true", help="at the end compare view and sink with a recompute of the topics")
 
-    engine = _command(commands, "engine", "the engine alone: one for each lake", _engine)
+    engine = _command(commands, "engine", "run an engine alone: one for each lake", _engine)
     data_folder.add(engine)
     _secrets(engine)
     _scratch(engine)
@@ -229,26 +229,26 @@ def parser() -> argparse.ArgumentParser:
     copied = _command(commands, "jars", "copy the jars that executors of a Spark cluster need", engine_limits.copy_jars)
     engine_limits.add_jars_options(copied)
 
-    gateway = _command(commands, "gateway", "a gateway alone: any number for each lake", _gateway)
+    gateway = _command(commands, "gateway", "run a gateway alone: any number for each lake", _gateway)
     data_folder.add(gateway)
     _listen(gateway)
     _control(gateway)
     _memory(gateway)
     _metrics(gateway)
 
-    presto = _command(commands, "presto", "Presto's HTTP in front of a gateway, on loopback", _presto)
+    presto = _command(commands, "presto", "serve Presto's HTTP protocol in front of a gateway, on loopback", _presto)
     presto.add_argument("--port", type=int, default=8080, help="the port of loopback (8080)")
     presto.add_argument("--gateway", default=LISTEN, metavar="HOST:PORT", help=f"the gateway ({LISTEN})")
 
-    ksqldb.add_options(_command(commands, "ksqldb", "ksqlDB's HTTP API in front of a gateway", ksqldb.run))
+    ksqldb.add_options(_command(commands, "ksqldb", "serve ksqlDB's HTTP API in front of a gateway", ksqldb.run))
 
-    sinks = _command(commands, "sinks", "the sinks alone: one process for each lake", _sinks)
+    sinks = _command(commands, "sinks", "run the sinks alone: one process for each lake", _sinks)
     data_folder.add(sinks)
     _secrets(sinks)
     _metrics(sinks)
     sinks.add_argument("--stand-by", action="store_true", help="wait until the running process ends or hangs, and continue in its place")
 
-    watch = _command(commands, "watch", "alerts: finds failures of the other processes, and notifies webhooks", watching.watch)
+    watch = _command(commands, "watch", "find failures of the other processes, evaluate alerts, and send notifications", watching.watch)
     data_folder.add(watch)
     _secrets(watch)
     watching.add_options(watch)
@@ -256,15 +256,15 @@ def parser() -> argparse.ArgumentParser:
 
     verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _operation("verify"))
     data_folder.add(verify)
-    check = _command(commands, "check", "the views that an engine of this version fills again when it starts", engine_limits.check)
+    check = _command(commands, "check", "list the views that an engine of this version fills again when it starts", engine_limits.check)
     data_folder.add(check)
     backups.add_backup_options(_command(commands, "backup", "copy a lake, also while it is in use, into a folder", backups.backup))
-    backups.add_restore_options(_command(commands, "restore", "create a data folder from a backup", backups.restore))
+    backups.add_restore_options(_command(commands, "restore", "create a lake from a backup", backups.restore))
     _log_commands(commands)
-    status = _command(commands, "status", "the processes, their lag, and problems with hints", _operation("print_status"))
+    status = _command(commands, "status", "print the processes, their lag, and problems with hints", _operation("print_status"))
     data_folder.add(status)
     status.add_argument("--json", action="store_true", help="one JSON object")
-    live_view = _command(commands, "top", "the status again and again, with rates", live.run)
+    live_view = _command(commands, "top", "print the status again and again, with rates", live.run)
     data_folder.add(live_view)
     live.add_options(live_view)
     report = _command(commands, "bundle", "collect what a bug report needs, without data", lambda options: bundle.run(options, parser()))
@@ -273,7 +273,7 @@ def parser() -> argparse.ArgumentParser:
     doctor = _command(commands, "doctor", "check Java, limits, disk, ports, brokers and certificates", _operation("check_environment"))
     data_folder.add(doctor)
     add_doctor_options(doctor, LISTEN)
-    config = _command(commands, "config", "the settings of a command, and where each comes from", _config)
+    config = _command(commands, "config", "print the settings of a command, and where each comes from", _config)
     config.add_argument("--json", action="store_true", help="a JSON object per setting")
     config.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND …", help="the command, with its options (up)")
     return top
@@ -281,11 +281,13 @@ def parser() -> argparse.ArgumentParser:
 
 def _log_commands(commands: Any) -> None:
     """Adds `tailgate log ls` and `tailgate log show`."""
-    log = commands.add_parser("log", help="entries of a lake's log, without rows", description="entries of a lake's log, without rows")
+    log = commands.add_parser(
+        "log", help="show entries of a lake's log, without rows", description="show entries of a lake's log, without rows"
+    )
     words = log.add_subparsers(required=True, metavar="COMMAND")
-    ls = _command(words, "ls", "the newest entries, one a line", _operation("log_ls"))
+    ls = _command(words, "ls", "list the newest entries, one per line", _operation("log_ls"))
     ls.add_argument("--count", type=int, default=20, metavar="N", help="number of entries (20)")
-    show = _command(words, "show", "one entry: offsets, changed relations, change of the catalog", _operation("log_show"))
+    show = _command(words, "show", "show one entry: offsets, changed relations, change of the catalog", _operation("log_show"))
     show.add_argument("n", type=int, help="number of the entry")
     for command in (ls, show):
         data_folder.add(command)
@@ -356,7 +358,9 @@ def _scratch(command: argparse.ArgumentParser) -> None:
 
 
 def _parallelism(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--parallelism", type=int, default=1, help="partitions of the state (1); `tailgate repartition` changes it")
+    command.add_argument(
+        "--parallelism", type=int, default=1, metavar="N", help="partitions of the state (1); `tailgate repartition` changes it"
+    )
 
 
 def _metrics(command: argparse.ArgumentParser, help: str = "where Prometheus reads metrics, and health checks are answered") -> None:
