@@ -218,7 +218,7 @@ def _maintenance(explained: _Explained, plan: Relation) -> str:
 
 def _join_state(join: change.Join) -> str:
     """Returns how a join stores its inputs."""
-    by = "by key" if join.left_key else "in one partition, for there is no equality"
+    by = "by key" if join.left_key else "in one partition, because there is no equality"
     if join.kind == "inner":
         grows = join.left.append_only and not join.unique[0], join.right.append_only and not join.unique[1]
         return f"both sides kept {by}{_for_sides(join.unique, ', {}one row a key')}{_for_sides(grows, ', {}never looked up')}"

@@ -38,7 +38,7 @@ def described(data: bytes) -> tuple[File, ...]:
     except (IndexError, KeyError, ValueError, TypeError):
         files = ()
     if not files:
-        raise InvalidParameterValue("the schema is no Protobuf descriptor set", hint="Make it with protoc --descriptor_set_out.")
+        raise InvalidParameterValue("the schema is not a Protobuf descriptor set", hint="Create it with protoc --descriptor_set_out.")
     return files
 
 

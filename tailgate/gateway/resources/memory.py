@@ -79,7 +79,7 @@ def parsed(text: str) -> Memory:
     """
     match = re.fullmatch(r"(\d{1,9})\s*(MB|MiB|GB|GiB)", text.strip())
     if match is None:
-        raise ValueError(f"{text!r} is no size: write 2GB or 1500MB")
+        raise ValueError(f"{text!r} is not a size: write 2GB or 1500MB")
     size = int(match[1]) * (MIB if match[2][0] == "M" else 1024 * MIB)
     if size < LEAST:
         raise ValueError(f"{text} is too little: a gateway needs {LEAST // MIB} MB")

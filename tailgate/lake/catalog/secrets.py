@@ -155,7 +155,7 @@ class Vault:
             with target.open("rb") as file:
                 return file.read(FILE_BYTES_MAX).decode()
         except (OSError, UnicodeDecodeError) as e:
-            reason = e.strerror if isinstance(e, OSError) else "it is no text"
+            reason = e.strerror if isinstance(e, OSError) else "it is not text"
             raise InvalidParameterValue(f'file "{path}" of --secrets-dir cannot be read: {reason}') from None
 
     def _read(self) -> bytes:

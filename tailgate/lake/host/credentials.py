@@ -36,7 +36,7 @@ def read() -> dict[str, str]:
     try:
         values = {name: (_folder / name).read_text().strip() for name in NAMES if name != TOKEN or (_folder / name).exists()}
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise InvalidParameterValue(
             f'the credentials in folder "{FOLDER}" of --secrets-dir cannot be read: {reason}',
             hint=f"It needs the files {KEY} and {SECRET}.",

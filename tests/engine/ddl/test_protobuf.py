@@ -265,7 +265,7 @@ def test_newest_schema_of_a_registry(session: Any, tmp_path: Path, registry: Reg
         ("message M { int32 n = 1; }", "N", 'the Protobuf schema has no message "N"'),
         ('edition = "2023"; message M { int32 n = 1; }', "M", 'Protobuf of syntax "editions" is not supported'),
         ("message M { }", "M", 'the Protobuf message "M" has no fields, and a source needs a column at least'),
-        ("\\xff", "M", "the schema is no Protobuf descriptor set"),
+        ("\\xff", "M", "the schema is not a Protobuf descriptor set"),
         ("\\xzz", "M", "the descriptor set is not written in hexadecimal digits"),
         ("", "M", 'the Protobuf schema has no message "M"'),
         ("message M {" * 500, "M", 'the Protobuf schema is not understood at line 1: "M"'),

@@ -47,7 +47,7 @@ def test_refresh_of_an_append_only_source(session: Any, tmp_path: Path, registry
     lost = topic.register(field("name", "string"), field("price", "int"), field("more", {"type": "array", "items": "string"}))
     assert source.refresh() == [
         'column "more" of type text[] was added',
-        'column "id" is no longer in the schema, and is NULL in what comes',
+        'column "id" is no longer in the schema, and is NULL in later rows',
     ]
     assert [c.name for c in source.item.columns] == ["id", "price", "offset", "name", "more"]
     assert source.rows_after([topic.message(lost, price=50, name="e", more=["x"])])[-1] == (None, 50, 5)
@@ -156,7 +156,7 @@ def test_protobuf(session: Any, tmp_path: Path, registry: Registry) -> None:
     topic.register_text("PROTOBUF", 'syntax = "proto3"; enum K { A = 0; B = 1; } message V { int64 id = 1; K k = 3; int32 n = 4; }')
     assert source.refresh() == [
         'column "n" of type integer was added',
-        'column "url" is no longer in the schema, and is NULL in what comes',
+        'column "url" is no longer in the schema, and is NULL in later rows',
     ]
     assert [(c.name, c.nullable) for c in source.item.columns] == [("id", False), ("url", True), ("k", False), ("n", True)]
     header = b"\0" + (9).to_bytes(4, "big") + b"\0"

@@ -120,7 +120,7 @@ def _column_notices(item: Source, newest: Source, columns: tuple[Field, ...]) ->
         now = {c.name: c.type for c in source_layout(newest).columns}
         for column in item.columns:
             if column.name not in now:
-                notices.append(notice(f'column "{column.name}" is no longer in the schema, and is NULL in what comes'))
+                notices.append(notice(f'column "{column.name}" is no longer in the schema, and is NULL in later rows'))
             elif now[column.name] != column.type:
                 notices.append(notice(f'column "{column.name}" is of type {now[column.name]} in the schema, and stays {column.type}'))
     return notices

@@ -267,5 +267,5 @@ def _json(schema: str) -> str:
     try:
         json.loads(schema)
     except ValueError as e:
-        raise InvalidParameterValue(f"the Avro schema is no JSON: {e}") from None
+        raise InvalidParameterValue(f"the Avro schema is not valid JSON: {e}") from None
     return schema

@@ -167,7 +167,7 @@ def _move_term(sum: Call, sign: str, other: Scalar) -> Iterator[Bound]:
         return
     for side in (a, b):
         if side.type == INTERVAL and (not isinstance(side, Literal) or not isinstance(side.value, tuple) or side.value[0]):
-            raise _unsupported("the clock and an interval that is no constant number of days and seconds", at)
+            raise _unsupported("the clock and an interval that is not a constant number of days and seconds", at)
     if reads_clock(a):
         yield from _solve(a, sign, _operate(INVERSE[name], other, b, at))
     elif name == "+":
@@ -179,7 +179,7 @@ def _move_term(sum: Call, sign: str, other: Scalar) -> Iterator[Bound]:
 def _elapsed(length: Scalar, at: int | None) -> Literal:
     """Returns a constant interval as the interval of microseconds that PostgreSQL compares it by."""
     if not isinstance(length, Literal) or not isinstance(length.value, tuple):
-        raise _unsupported("the clock and an interval that is no constant", at)
+        raise _unsupported("the clock and an interval that is not a constant", at)
     months, days, micros = length.value
     assert isinstance(months, int) and isinstance(days, int) and isinstance(micros, int)
     return Literal((0, 0, (months * MONTH_DAYS + days) * DAY_US + micros), INTERVAL)

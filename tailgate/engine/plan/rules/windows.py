@@ -46,7 +46,7 @@ def _bound(bound: Bound, call: WindowCall, node: Window, entering: OperatorInput
             raise InvalidPrecedingOrFollowingSize(NEGATIVE, position=call.position)
         return operators.FrameBound(bound.kind, 0, entering.column(_reached(bound, node)))
     if not isinstance(offset, Literal) or not isinstance(offset.value, int):
-        raise FeatureNotSupported("a frame's offset that is no number is not supported in a view", position=call.position)
+        raise FeatureNotSupported("a frame's offset that is not a number is not supported in a view", position=call.position)
     if offset.value < 0:
         which = "starting" if bound is call.frame.start else "ending"
         raise InvalidPrecedingOrFollowingSize(f"frame {which} offset must not be negative", position=call.position)

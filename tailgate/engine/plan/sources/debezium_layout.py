@@ -71,7 +71,7 @@ def _debezium_key(source: Source, rows: list[ColumnExpression], has_before: bool
     if isinstance(key_format, Json):
         if not names:
             raise InvalidObjectDefinition(
-                "the columns of a key in JSON must be declared", hint="Name them with PRIMARY KEY (…) NOT ENFORCED beside the columns."
+                "the columns of a key in JSON must be declared", hint="Name them with PRIMARY KEY (…) NOT ENFORCED after the columns."
             )
         columns = [c for c in source.declared or () if c.field.name in names]
         spec = connect_json_spec(source, columns, envelope=False, before=False)

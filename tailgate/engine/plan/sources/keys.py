@@ -68,13 +68,13 @@ def message_key(source: Source, rows: list[ColumnExpression]) -> list[ColumnExpr
     fields = record_columns(format)
     if fields is None:
         raise FeatureNotSupported(
-            "ENVELOPE DEBEZIUM with a key that is no record is not supported", hint="Name the columns with PRIMARY KEY (…) NOT ENFORCED."
+            "ENVELOPE DEBEZIUM with a key that is not a record is not supported", hint="Name the columns with PRIMARY KEY (…) NOT ENFORCED."
         )
     columns = []
     for c in fields:
         column_name = c.field.name
         if column_name not in row_types:
-            raise UndefinedColumn(f'column "{column_name}" of the message\'s key is no column of the row')
+            raise UndefinedColumn(f'column "{column_name}" of the message\'s key is not a column of the row')
         columns.append(
             ColumnExpression(Field(column_name, row_types[column_name], False), cast_of(c.expression, c.field.type, row_types[column_name]))
         )

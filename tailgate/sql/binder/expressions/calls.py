@@ -226,7 +226,7 @@ def _with_unit(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: i
         raise UndefinedFunction(f"function {name}({types}) does not exist", hint=NO_MATCH, position=at)
     unit, value = operands
     if not isinstance(unit, Literal) or not isinstance(unit.value, str):
-        raise FeatureNotSupported(f"{name} with a unit that is no literal is not supported", position=at)
+        raise FeatureNotSupported(f"{name} with a unit that is not a literal is not supported", position=at)
     if value.type == UNKNOWN:
         raise _ambiguous(name, at)
     is_time = value.type.facts.category in "DT" and not (name == "date_trunc" and value.type.name == "timetz")

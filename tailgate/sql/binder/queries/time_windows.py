@@ -207,7 +207,7 @@ def window_length(binder: Expressions, node: exp.Expr) -> tuple[Literal, int]:
     """Binds a constant interval without months. Returns it, and its length in microseconds. Raises 0A000."""
     length = coerce(binder.bind(node), INTERVAL, binder.parameters)
     if not isinstance(length, Literal) or not isinstance(length.value, tuple):
-        raise FeatureNotSupported("a window whose length is no constant interval is not supported", position=position(node))
+        raise FeatureNotSupported("a window whose length is not a constant interval is not supported", position=position(node))
     months, days, micros = length.value
     assert isinstance(months, int)
     assert isinstance(days, int)
