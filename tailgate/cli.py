@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import errno
 import logging
 import os
 import select
@@ -38,7 +39,8 @@ from tailgate.gateway.console import command as console
 from tailgate.gateway.http import command as http
 from tailgate.gateway.ksqldb.server import command as ksqldb
 from tailgate.operations import data_folder
-from tailgate.operations.settings.addresses import reachable_address
+from tailgate.operations.settings.addresses import PORT_MAX, address, reachable_address
+from tailgate.operations.settings.quantities import Positive, Quantity
 
 if TYPE_CHECKING:
     from tailgate.embedded.supervisor import Supervisor
@@ -47,6 +49,11 @@ if TYPE_CHECKING:
     from tailgate.operations.settings.process import ProcessSettings
 
 LISTEN = "127.0.0.1:6875"
+GATEWAYS_MAX = 64  # of `tailgate up`
+# errors of files and addresses that a user has to mend
+ENVIRONMENT = frozenset(
+    {errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.EADDRINUSE, errno.EADDRNOTAVAIL}
+)
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 
 
@@ -85,13 +92,23 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as e:
         if isinstance(e, TailgateError):
             return _report(e, 1)
-        from tailgate.embedded.children import ChildFailed
-        from tailgate.lake.store import StoreUnavailable
+        reason = _reason(e)
+        if reason is None:
+            raise
+        _say(reason)
+        return 1
 
-        if isinstance(e, (ChildFailed, FileNotFoundError, NotADirectoryError, PermissionError, StoreUnavailable)):
-            print(f"tailgate: {e}", file=sys.stderr)
-            return 1
-        raise
+
+def _reason(error: Exception) -> str | None:
+    """Returns the message of an error of the environment, or None for another one."""
+    from tailgate.embedded.children import ChildFailed
+    from tailgate.lake.store import StoreUnavailable
+
+    if isinstance(error, (ChildFailed, StoreUnavailable)):
+        return str(error)
+    if isinstance(error, OSError) and error.errno in ENVIRONMENT:
+        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+    return None
 
 
 def process_settings(options: argparse.Namespace, arguments: list[str], environment: Mapping[str, str]) -> ProcessSettings:
@@ -130,6 +147,13 @@ def _report(error: TailgateError, code: int) -> int:
     return code
 
 
+class _Parser(argparse.ArgumentParser):
+    """The parser of a command line. An error is one line with a hint: the usage of a command has up to thirty lines."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"tailgate: {message}\nHINT:  {self.prog} --help lists the options.\n")
+
+
 class _WithoutPandas(MetaPathFinder):
     """Hides pandas, which pyarrow imports for its first array if it is installed: a tenth of the CPU of a start. Nothing here needs it."""
 
@@ -162,13 +186,15 @@ def process() -> NoReturn:
 
 def parser() -> argparse.ArgumentParser:
     """Returns the parser of all commands."""
+    from tailgate.lake.host.internal_errors import version
     from tailgate.operations import backups
     from tailgate.operations.doctor import add_doctor_options
     from tailgate.operations.support import bundle
     from tailgate.operations.support import top as live
     from tailgate.operations.watch import command as watching
 
-    top = argparse.ArgumentParser(prog="tailgate", description="A PostgreSQL endpoint for views that Spark keeps up to date.")
+    top = _Parser(prog="tailgate", description="A PostgreSQL endpoint for views that Spark keeps up to date.")
+    top.add_argument("--version", action="version", version=f"tailgate {version()}", help="print the version")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
     up = _command(commands, "up", "run an engine, gateways, sinks and the watch over one lake", _up)
@@ -178,11 +204,15 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--schema-registry", metavar="URL|embedded", help="the schema registry of these statements, or 'embedded' to start one")
     connect.add_options(up)
     _secrets(up)
-    up.add_argument("--presto", type=int, metavar="PORT", help="serve Presto's and Trino's HTTP protocol at this port of loopback")
+    up.add_argument(
+        "--presto", type=Quantity(0, PORT_MAX), metavar="PORT", help="serve Presto's and Trino's HTTP protocol at this port of loopback"
+    )
     up.add_argument("--stand-by", action="store_true", help="run a second engine and sinks process, which continue when the first ones end")
-    up.add_argument("--ksqldb", metavar="HOST:PORT", help="serve ksqlDB's HTTP API here (HTTPS with --tls-cert); its usual port is 8088")
+    up.add_argument(
+        "--ksqldb", type=address, metavar="HOST:PORT", help="serve ksqlDB's HTTP API here (HTTPS with --tls-cert); its usual port is 8088"
+    )
     _processing_log(up)
-    up.add_argument("--gateways", type=int, default=1, metavar="N", help="gateway processes that share the port (1)")
+    up.add_argument("--gateways", type=Quantity(1, GATEWAYS_MAX), default=1, metavar="N", help="gateway processes that share the port (1)")
     _scratch(up)
     engine_limits.add_options(up)
     _memory(up)
@@ -195,8 +225,8 @@ def parser() -> argparse.ArgumentParser:
     data_folder.add_for_demo(demo)
     _listen(demo)
     _parallelism(demo)
-    demo.add_argument("--for", dest="seconds", type=float, metavar="SECONDS", help="end after this time (Ctrl-C ends it)")
-    demo.add_argument("--rate", type=float, default=200.0, metavar="EVENTS_PER_SECOND", help="page views per second (200)")
+    demo.add_argument("--for", dest="seconds", type=Positive(), metavar="SECONDS", help="end after this time (Ctrl-C ends it)")
+    demo.add_argument("--rate", type=Positive(), default=200.0, metavar="EVENTS_PER_SECOND", help="page views per second (200)")
     demo.add_argument("--check", action="store_true", help="at the end compare view and sink with a recompute of the topics")
 
     engine = _command(commands, "engine", "run an engine alone: one for each lake", _engine)
@@ -237,8 +267,8 @@ def parser() -> argparse.ArgumentParser:
     _metrics(gateway)
 
     presto = _command(commands, "presto", "serve Presto's HTTP protocol in front of a gateway, on loopback", _presto)
-    presto.add_argument("--port", type=int, default=8080, help="the port of loopback (8080)")
-    presto.add_argument("--gateway", default=LISTEN, metavar="HOST:PORT", help=f"the gateway ({LISTEN})")
+    presto.add_argument("--port", type=Quantity(0, PORT_MAX), default=8080, metavar="PORT", help="the port of loopback (8080)")
+    presto.add_argument("--gateway", type=reachable_address, default=LISTEN, metavar="HOST:PORT", help=f"the gateway ({LISTEN})")
 
     ksqldb.add_options(_command(commands, "ksqldb", "serve ksqlDB's HTTP API in front of a gateway", ksqldb.run))
 
@@ -286,9 +316,9 @@ def _log_commands(commands: Any) -> None:
     )
     words = log.add_subparsers(required=True, metavar="COMMAND")
     ls = _command(words, "ls", "list the newest entries, one per line", _operation("log_ls"))
-    ls.add_argument("--count", type=int, default=20, metavar="N", help="number of entries (20)")
+    ls.add_argument("--count", type=Quantity(1, 10**9), default=20, metavar="N", help="number of entries (20)")
     show = _command(words, "show", "show one entry: offsets, changed relations, change of the catalog", _operation("log_show"))
-    show.add_argument("n", type=int, help="number of the entry")
+    show.add_argument("n", type=Quantity(1, 2**63 - 1), help="number of the entry")
     for command in (ls, show):
         data_folder.add(command)
         command.add_argument("--json", action="store_true", help="a JSON object per entry")
@@ -329,7 +359,7 @@ def _path_options(options: argparse.Namespace, *names: str) -> tuple[str, ...]:
 
 
 def _listen(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--listen", default=LISTEN, metavar="HOST:PORT", help=f"where PostgreSQL clients connect ({LISTEN})")
+    command.add_argument("--listen", type=address, default=LISTEN, metavar="HOST:PORT", help=f"where PostgreSQL clients connect ({LISTEN})")
     command.add_argument("--tls-cert", type=Path, metavar="FILE", help="the server's certificate (PEM), followed by its authorities'")
     command.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key (PEM), with mode 0600")
     command.add_argument(
@@ -358,8 +388,9 @@ def _scratch(command: argparse.ArgumentParser) -> None:
 
 
 def _parallelism(command: argparse.ArgumentParser) -> None:
+    partitions = Quantity(1, engine_limits.PARTITIONS_MAX)
     command.add_argument(
-        "--parallelism", type=int, default=1, metavar="N", help="partitions of the state (1); `tailgate repartition` changes it"
+        "--parallelism", type=partitions, default=1, metavar="N", help="partitions of the state (1); `tailgate repartition` changes it"
     )
 
 
@@ -382,11 +413,7 @@ def _check_listen(options: argparse.Namespace) -> None:
     from tailgate.lake.errors import InvalidParameterValue
 
     checked_defaults(options.set)
-    host, _, port = options.listen.rpartition(":")
-    if not port.isdigit():
-        raise InvalidParameterValue(f"--listen {options.listen} is not HOST:PORT")
-    http.check(options)
-    console.address(options)
+    host = options.listen.rpartition(":")[0]
     if getattr(options, "memory", None) is not None:
         from tailgate.gateway.resources.memory import parsed
 
@@ -518,7 +545,7 @@ def _gateway(options: argparse.Namespace) -> int:
     if options.http is not None:
         http_options = HttpOptions.at(options.http, options.http_origin, options.http_rate, options.http_streams, logs=options.http_log)
     at = _metrics_address(options)
-    at_console = console.address(options)
+    at_console = console.address_of(options)
     lake, address = (options.data, options.work_dir), (host.strip("[]"), int(port))
     control, defaults = options.control_listen, tuple(options.set)
     return run(Options(*lake, *address, options.insecure, tls, http_options, memory, at, at_console, control, defaults, options.settings))

@@ -259,6 +259,8 @@ def run(
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
+    if not Lake.exists(lake_path):
+        log.info("waiting until an engine creates the lake in %s", lake_path)
     while not Lake.exists(lake_path):
         time.sleep(LAKE_WAIT.total_seconds())
     try:

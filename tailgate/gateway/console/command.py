@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import argparse
 
-from tailgate.lake.errors import InvalidParameterValue
+from tailgate.operations.settings.addresses import address
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Adds the option."""
-    command.add_argument("--console", metavar="HOST:PORT", help="serve the console, a web page, here (HTTPS with --tls-cert)")
+    served = "serve the console, a web page, here (HTTPS with --tls-cert)"
+    command.add_argument("--console", type=address, metavar="HOST:PORT", help=served)
 
 
-def address(options: argparse.Namespace) -> tuple[str, int] | None:
-    """Returns the address of the console, or None without one. Raises 22023."""
+def address_of(options: argparse.Namespace) -> tuple[str, int] | None:
+    """Returns the address of the console, or None without one."""
     if options.console is None:
         return None
     host, _, port = options.console.rpartition(":")
-    if not host or not port.isdigit():
-        raise InvalidParameterValue(f"--console {options.console} is not HOST:PORT")
     return host.strip("[]"), int(port)
 
 

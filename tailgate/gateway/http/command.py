@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import argparse
 
-from tailgate.lake.errors import InvalidParameterValue
-from tailgate.operations.settings.quantities import Quantity, Rate
+from tailgate.operations.settings.addresses import address
+from tailgate.operations.settings.quantities import Positive, Quantity
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Adds the options."""
-    command.add_argument("--http", metavar="HOST:PORT", help="serve the endpoints of CREATE ENDPOINT here (HTTPS with --tls-cert)")
+    served = "serve the endpoints of CREATE ENDPOINT here (HTTPS with --tls-cert)"
+    command.add_argument("--http", type=address, metavar="HOST:PORT", help=served)
     command.add_argument(
         "--http-origin", action="append", default=[], metavar="ORIGIN", help="a site whose pages may read responses (CORS)"
     )
-    command.add_argument("--http-rate", type=Rate(), metavar="N", help="requests per second of one role to one gateway (5000)")
+    command.add_argument("--http-rate", type=Positive(), metavar="N", help="requests per second of one role to one gateway (5000)")
     streams = "streams of events of one role from one gateway (1000)"
     command.add_argument("--http-streams", type=Quantity(1, 4_900), metavar="N", help=streams)
     command.add_argument("--http-log", action="store_true", help="log each request")
-
-
-def check(options: argparse.Namespace) -> None:
-    """Raises 22023 for invalid values."""
-    if options.http is not None and not options.http.rpartition(":")[2].isdigit():
-        raise InvalidParameterValue(f"--http {options.http} is not HOST:PORT")
 
 
 def arguments(options: argparse.Namespace) -> tuple[str, ...]:

@@ -1,22 +1,37 @@
-"""The type of --control-listen: an address by which processes on other machines reach this one."""
+"""The types of options that are addresses, HOST:PORT."""
 
 from __future__ import annotations
 
 from tailgate.operations.settings.quantities import InvalidValue
 
 EVERY_ADDRESS = ("", "0.0.0.0", "::")  # no process can connect to them
+PORT_MAX = 65_535
+
+
+def address(text: str) -> str:
+    """Returns an address. Without a host, as in `:6875`, it is every address of this machine. Raises InvalidValue.
+
+    >>> address("localhost:6875"), address("[::1]:6875")
+    ('localhost:6875', '[::1]:6875')
+    >>> address("6875")
+    Traceback (most recent call last):
+    tailgate.operations.settings.quantities.InvalidValue: "6875" is not HOST:PORT
+    """
+    host, colon, port = text.rpartition(":")
+    in_brackets = host.startswith("[") and host.endswith("]")
+    if not (colon and port.isascii() and port.isdecimal() and int(port) <= PORT_MAX) or (":" in host and not in_brackets):
+        raise InvalidValue(f'"{text}" is not HOST:PORT')
+    return text
 
 
 def reachable_address(text: str) -> str:
-    """Returns the address, HOST:PORT. Raises InvalidValue.
+    """Returns an address by which processes on other machines reach this one. Raises InvalidValue.
 
     >>> reachable_address("0.0.0.0:7000")
     Traceback (most recent call last):
     tailgate.operations.settings.quantities.InvalidValue: 0.0.0.0:7000 names no host; other machines need its name or address
     """
-    host, _, port = text.rpartition(":")
-    if not (port.isascii() and port.isdecimal() and int(port) <= 65_535):
-        raise InvalidValue(f'"{text}" is not HOST:PORT')
+    host = address(text).rpartition(":")[0]
     if host.strip("[]") in EVERY_ADDRESS:
         raise InvalidValue(f"{text} names no host; other machines need its name or address")
     return text

@@ -67,7 +67,7 @@ class Value:
         >>> Value("schema-registry", "http://ann:x@host:8081", "flag").shown
         'http://ann:********@host:8081'
         """
-        if self.quantity is not None and self.value is not None:
+        if self.quantity is not None and self.quantity.unit and self.value is not None:
             return self.quantity.shown(self.value)
         match self.value:
             case None | bool() | int() | float():

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tailgate.lake.errors import TailgateError
 from tailgate.operations.settings.configuration import CHANGEABLE, Command, Value
-from tailgate.operations.settings.quantities import Quantity, Rate
+from tailgate.operations.settings.quantities import Positive, Quantity
 
 if TYPE_CHECKING:
     from tailgate.lake.store import Store
@@ -202,7 +202,7 @@ def kind(action: argparse.Action) -> Kind:
         return "enum"
     if action.type is int or isinstance(action.type, Quantity):
         return "integer"
-    return "real" if action.type is float or isinstance(action.type, Rate) else "string"
+    return "real" if action.type is float or isinstance(action.type, Positive) else "string"
 
 
 def _text(value: Any) -> str:

@@ -56,8 +56,8 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
-    """A type of options: a number per second that is greater than 0."""
+class Positive:
+    """A type of options: a number that is greater than 0."""
 
     def __call__(self, text: str) -> float:
         """Returns the value of a text. Raises InvalidValue."""

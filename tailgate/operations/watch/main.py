@@ -240,6 +240,8 @@ def run(options: Options) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
+    if not Lake.exists(options.data):
+        log.info("waiting until an engine creates the lake in %s", options.data)
     while not Lake.exists(options.data):
         if stopping.wait(LAKE_WAIT_S):
             return 0

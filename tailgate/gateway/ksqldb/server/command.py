@@ -7,18 +7,20 @@ from pathlib import Path
 
 from tailgate.gateway.ksqldb.server.options import Options
 from tailgate.gateway.security.tls import Files
+from tailgate.operations.settings.addresses import address, reachable_address
 
 LISTEN, GATEWAY = "127.0.0.1:8088", "127.0.0.1:6875"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Adds the options of `tailgate ksqldb`."""
-    command.add_argument("--listen", default=LISTEN, metavar="HOST:PORT", help=f"where clients of ksqlDB connect ({LISTEN})")
-    command.add_argument("--gateway", default=GATEWAY, metavar="HOST:PORT", help=f"the gateway, on this machine ({GATEWAY})")
-    command.add_argument("--tls-cert", type=Path, metavar="FILE", help="the server's certificate (PEM), followed by its authorities'")
-    command.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key (PEM), with mode 0600")
-    command.add_argument("--tls-ca", type=Path, metavar="FILE", help="accept only clients with a certificate of these authorities (PEM)")
-    command.add_argument("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and passwords")
+    add = command.add_argument
+    add("--listen", type=address, default=LISTEN, metavar="HOST:PORT", help=f"where clients of ksqlDB connect ({LISTEN})")
+    add("--gateway", type=reachable_address, default=GATEWAY, metavar="HOST:PORT", help=f"the gateway, on this machine ({GATEWAY})")
+    add("--tls-cert", type=Path, metavar="FILE", help="the server's certificate (PEM), followed by its authorities'")
+    add("--tls-key", type=Path, metavar="FILE", help="its private key (PEM), with mode 0600")
+    add("--tls-ca", type=Path, metavar="FILE", help="accept only clients with a certificate of these authorities (PEM)")
+    add("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and passwords")
 
 
 def checked_arguments(options: argparse.Namespace) -> tuple[str, ...]:

@@ -24,12 +24,10 @@ class Options:
 
     @staticmethod
     def of(arguments: argparse.Namespace, address: str, gateway: str) -> Options:
-        """Returns the options of a command line. `address`: HOST:PORT. Raises 22023 for one that is invalid or not safe."""
+        """Returns the options of a command line. `address`: HOST:PORT. Raises 22023 for one that is not safe."""
         tls = _files(arguments.tls_cert, arguments.tls_key, arguments.tls_ca)
         host, _, port = address.rpartition(":")
         host = host.strip("[]")
-        if not host or not port.isdigit():
-            raise InvalidParameterValue(f"the address {address} is not HOST:PORT")
         if host not in LOOPBACK and tls is None and not arguments.insecure:
             raise InvalidParameterValue(
                 f"the address {address} would let any machine in, without TLS",
