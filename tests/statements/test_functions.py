@@ -129,7 +129,7 @@ REFUSED = {
     "CREATE FUNCTION lower(a int) RETURNS int RETURN a": 'a function with the name of a built-in one, "lower", is not supported',
     "CREATE PROCEDURE f() LANGUAGE SQL AS $$ SELECT 1 $$": "CREATE PROCEDURE is not supported",
     "CREATE TRIGGER t AFTER INSERT ON x EXECUTE FUNCTION f()": "CREATE TRIGGER is not supported",
-    "ALTER FUNCTION f(int) RENAME TO g": "ALTER is not supported",
+    "ALTER FUNCTION f(int) RENAME TO g": "ALTER FUNCTION is not supported",
 }
 
 

@@ -73,7 +73,8 @@ def refuse(cursor: Parser) -> None:
     if words is not None and cursor.peek().kind == "end":
         raise cursor.error(cursor.peek() if words[0] in POSTGRESQL else None)
     if words is not None:
-        raise unsupported(" ".join(words).upper(), cursor.position, STATEMENTS[words])
+        what = [*words, cursor.peek().text] if words == ("alter",) and cursor.peek().kind == "word" else words
+        raise unsupported(" ".join(what).upper(), cursor.position, STATEMENTS[words])
 
 
 def refuse_create(cursor: Parser, start: int) -> TailgateError:
@@ -91,6 +92,8 @@ def refuse_create(cursor: Parser, start: int) -> TailgateError:
 
 def refuse_drop(cursor: Parser, start: int) -> TailgateError:
     """Returns the error for DROP with an unsupported or unknown object."""
+    if cursor.at_word("routine"):
+        return unsupported("DROP ROUTINE", start, "Use DROP FUNCTION.")
     words = _longest_match(cursor, CREATIONS)
     if words is None or words[0] in ("or", "recursive", "unlogged"):
         return cursor.error()

@@ -54,6 +54,7 @@ def role_name(cursor: Parser) -> Name:
 
 def create_role(cursor: Parser) -> CreateRole:
     """Parses {ROLE | USER | GROUP} name [WITH] options, after CREATE. A user is a role with LOGIN."""
+    _refuse_user_mapping(cursor, "CREATE")
     login = cursor.any_word(*KINDS) == "user"
     this = role_name(cursor)
     cursor.accept_word("with")
@@ -63,6 +64,7 @@ def create_role(cursor: Parser) -> CreateRole:
 
 def alter_role(cursor: Parser) -> AlterRole | AlterSettings:
     """Parses {ROLE | USER | GROUP} name {[WITH] options | SET … | RESET …}, after ALTER."""
+    _refuse_user_mapping(cursor, "ALTER")
     start = cursor.position
     kind = cursor.advance().text.upper()
     if cursor.at_word("all"):
@@ -79,10 +81,17 @@ def alter_role(cursor: Parser) -> AlterRole | AlterSettings:
 
 def drop_role(cursor: Parser) -> DropRole:
     """Parses {ROLE | USER | GROUP} [IF EXISTS] name, …, after DROP."""
+    _refuse_user_mapping(cursor, "DROP")
     cursor.any_word(*KINDS)
     exists = cursor.accept_word("if", "exists")
     names = cursor.listed(role_name)
     return DropRole(tuple(names), exists)
+
+
+def _refuse_user_mapping(cursor: Parser, verb: str) -> None:
+    """Raises 0A000 for USER MAPPING FOR, which is not about roles."""
+    if cursor.at_word("user", "mapping", "for") or cursor.at_word("user", "mapping", "if"):
+        raise FeatureNotSupported(f"{verb} USER MAPPING is not supported", position=cursor.position)
 
 
 def _options(cursor: Parser) -> RoleOptions:
