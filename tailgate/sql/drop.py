@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tailgate.lake.catalog import (
     Catalog,
@@ -29,7 +30,7 @@ from tailgate.lake.catalog.dropping import (
 )
 from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.catalog.schemas import BUILT_IN, Schema
+from tailgate.lake.catalog.schemas import BUILT_IN, SYSTEM, Schema
 from tailgate.lake.constraints import references_to
 from tailgate.lake.errors import DependentObjectsStillExist, FeatureNotSupported, UndefinedObject, UndefinedTable, WrongObjectType
 from tailgate.sql.new_items import with_article
@@ -60,7 +61,7 @@ def drop(statement: Drop, catalog: Catalog) -> tuple[Change, list[Notice]]:
 
 
 def drop_schemas(statement: DropSchema, catalog: Catalog) -> tuple[Change, list[Notice]]:
-    """Returns the change that removes schemas, and notices. Raises 2BP01 for a built-in schema."""
+    """Returns the change that removes schemas, and notices. Raises 2BP01 for a system schema."""
     notices: list[Notice] = []
     objects: dict[int, Item | Schema] = {}
     for name in statement.names:
@@ -68,7 +69,7 @@ def drop_schemas(statement: DropSchema, catalog: Catalog) -> tuple[Change, list[
             notices.append(notice(f'schema "{name.name}" does not exist, skipping'))
             continue
         schema = catalog.schema(name.name)
-        if schema.id in BUILT_IN:
+        if schema.id in SYSTEM:
             raise DependentObjectsStillExist(f"cannot drop schema {schema.name} because it is required by the database system")
         objects[schema.id] = schema
     return removal(objects, catalog, notices, cascade=statement.cascade)
@@ -99,14 +100,15 @@ def removal(objects: Mapping[int, Item | Schema], catalog: Catalog, notices: lis
         notices.append(notice(cascades[0]))
     elif cascades:
         notices.append({**notice(f"drop cascades to {len(cascades)} other objects"), "detail": "\n".join(cascades)})
-    schemas = tuple(o.id for o in objects.values() if isinstance(o, Schema))
+    schemas = tuple(o.id for o in objects.values() if isinstance(o, Schema) and o.id not in BUILT_IN)
+    built_in = tuple(replace(o, dropped=True) for o in objects.values() if isinstance(o, Schema) and o.id in BUILT_IN)
     put: dict[int, Item] = {item.id: item for item in change.put}
     for table in (*removed.defaulted, *removed.referring):
         changed = put.get(table.id, table)
         assert isinstance(changed, Table)
         put[table.id] = without_references(without_defaults(changed, removed.ids), removed.ids)
     drop = dict.fromkeys((*(item.id for item in removed.items), *change.drop))
-    return Change(put=tuple(put.values()), drop=tuple(drop), drop_schemas=schemas), notices
+    return Change(put=tuple(put.values()), drop=tuple(drop), put_schemas=built_in, drop_schemas=schemas), notices
 
 
 def _views_of(table: Table, place: int, catalog: Catalog) -> list[Item]:

@@ -38,6 +38,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "table": {
         "defaults": {"id": "1"}, "constraint": "pk", "checks": [{"name": "c", "text": "id > 0", "columns": [0]}],
         "identity": {"id": "always"}, "generated": {"total": "price * 2"}, "retain_history_ms": 3,
+        "storage": {
+            "parameters": {"fillfactor": "70"},
+            "columns": {"0": {"statistics": 5, "storage": "e", "compression": "p", "parameters": {"n_distinct": "5"}}},
+            "replica_identity": "i", "replica_index": 16502,
+        },
     },
     "view": {"widths": {"16384": 2}, "group": 16400, "numeric_rules": 2, "comments": {"": "a view", "id": "its key"}},
     "materialized view": {
@@ -58,6 +63,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "index": {
         "columns": [1, 0], "descending": [True, False], "nulls_first": [True, False], "include": [2], "unique": True, "method": "hash",
+        "storage": {"parameters": {"fillfactor": "70"}},
     },
     "domain": {
         "default": "1", "not_null": True,

@@ -119,7 +119,7 @@ def test_the_rows_of_a_session_are_limited(sql: psycopg.Connection, monkeypatch:
     "statement",
     [
         "CREATE MATERIALIZED VIEW mv AS SELECT * FROM tmp",
-        "CREATE TEMP TABLE bad (id int) WITH (fillfactor = 10)",
+        "CREATE TEMP TABLE bad (id int) WITH (RETAIN HISTORY FOR '1 h')",
         "COPY (TAIL tmp) TO STDOUT",
         "COPY (TAIL (SELECT a + 1 FROM tmp)) TO STDOUT",
         "CREATE SUBSCRIPTION s FROM tmp",

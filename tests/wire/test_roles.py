@@ -204,6 +204,18 @@ def test_sessions_begin_with_stored_settings(live: Live, operator: psycopg.Conne
     operator.execute("alter role ann reset all; alter role ann set role = 'bob'")  # ann is no member: a warning
     with signed_in(live, "ann", PASSWORD) as ann:
         assert ann.execute("select current_user").fetchone() == ("ann",)
+    operator.execute("alter role all set timezone = 'Asia/Kabul'; alter role all set statement_timeout = 8")
+    operator.execute("alter role ann in database shop set timezone = 'Asia/Seoul'; alter role ann set timezone = 'UTC'")
+    assert values("ann") == ["Asia/Seoul", "8ms", "none", "all"]
+    assert values("bob") == ["Asia/Tokyo", "8ms", "none", "all"]
+    settings = "select setdatabase > 0, setrole > 0, setconfig from pg_db_role_setting order by 1, 2"
+    assert operator.execute(settings).fetchall() == [
+        (False, False, ["TimeZone=Asia/Kabul", "statement_timeout=8"]),
+        (False, True, ["role=bob", "TimeZone=UTC"]),
+        (True, False, ["TimeZone=Asia/Tokyo", "app.tenant=all"]),
+        (True, True, ["TimeZone=Asia/Seoul"]),
+    ]
+    operator.execute("alter role all reset all; alter role ann in database shop reset all")
     operator.execute("alter role ann reset all; alter database shop reset timezone; comment on database shop is 'the shop'")
     assert values("ann") == ["UTC", "0", "none", "all"]
     comment = "select shobj_description(oid, 'pg_database'), shobj_description(0, 'pg_authid') from pg_database where datname = 'shop'"
@@ -236,6 +248,9 @@ CHANGING = [
     ("alter role bob set log_statement = 'all'", 'permission denied to set parameter "log_statement"'),
     ("alter role bob set role = 'tailgate'", 'permission denied to set role "tailgate"'),
     ("alter database shop set timezone = 'UTC'", "must be owner of database shop"),
+    ("alter role all set timezone = 'UTC'", "permission denied to alter settings globally"),
+    ("alter role all in database shop set timezone = 'UTC'", "must be owner of database shop"),
+    ("alter role ann in database shop set timezone = 'UTC'", "permission denied"),
     ("comment on database shop is 'x'", "must be owner of database shop"),
     ("comment on role ann is 'x'", "permission denied to comment on a role"),
     ("set role ann", 'permission denied to set role "ann"'),

@@ -7,8 +7,8 @@ from dataclasses import replace
 from tailgate.engine.ddl.alter import with_renamed_texts
 from tailgate.lake.catalog import Catalog, Change
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.catalog.roles import OPERATOR_ID
-from tailgate.lake.catalog.schemas import BUILT_IN, Schema
+from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID, SCHEMA_PRIVILEGES, Access, Granted
+from tailgate.lake.catalog.schemas import BUILT_IN, SCHEMA, Schema
 from tailgate.lake.errors import DuplicateSchema, ObjectNotInPrerequisiteState, ReservedName
 from tailgate.sql.drop import Notice, notice
 from tailgate.sql.statements import AlterSchema, CreateSchema
@@ -27,6 +27,9 @@ def create_schema(statement: CreateSchema, creator: str | None, catalog: Catalog
         if statement.if_not_exists:
             return Change(), [{**notice(f'schema "{name.name}" already exists, skipping'), "sqlstate": "42P06"}]
         raise DuplicateSchema(f'schema "{name.name}" already exists')
+    if name.name == SCHEMA:  # after DROP SCHEMA public. PUBLIC has no privileges on it
+        own = Granted(owner, owner, frozenset(SCHEMA_PRIVILEGES))
+        return Change(put_schemas=(Schema(SCHEMA_ID, SCHEMA, owner),), put_access=(Access(SCHEMA_ID, (own,)),)), []
     return Change(put_schemas=(Schema(catalog.next_id, name.name, owner),)), []
 
 

@@ -17,8 +17,8 @@ from tailgate.sql.tables.creation import new_table
 def create_table(statement: CreateTable, text: str, catalog: Catalog) -> tuple[Table, tuple[Sequence | Index, ...]]:
     """Returns the items of a table: its own, and those of its sequences and unique constraints. `text`: the statement as typed."""
     history, others = split_retention(statement.options)
-    if others:
-        raise FeatureNotSupported(f'option "{others[0][0]}" of a table is not supported')
+    if (unknown := next((name for name, _ in others if " " in name), None)) is not None:
+        raise FeatureNotSupported(f'option "{unknown}" of a table is not supported')
     return new_table(statement, text, catalog, history)
 
 

@@ -99,11 +99,12 @@ async def alter_system(session: Session, bound: Bound, statement: s.AlterSystem,
 
 async def alter_settings(session: Session, bound: Bound, statement: s.AlterSettings, values: Sequence[object]) -> str:
     """Executes ALTER ROLE and ALTER DATABASE with SET and RESET. Sessions that begin later have the settings."""
-    role, database, settings = statement.role, session.client.database, session.settings
-    check_change(statement, session.access.role, session.catalog, database)
+    role, settings = statement.role, session.settings
+    check_change(statement, session.access.role, session.catalog, session.client.database)
     value = None
     if statement.setting is None:
-        for name in session.access.role.settings if role is not None else ():
+        own = session.access.role
+        for name in {**own.settings, **own.other_settings} if role is not None else ():
             settings.check(name, None)
         action = "RESET ALL"
     else:
@@ -113,7 +114,10 @@ async def alter_settings(session: Session, bound: Bound, statement: s.AlterSetti
             value = _value(find(statement.setting), statement.values)
         setting = ".".join(map(quoted, settings.check(statement.setting, value).split(".")))
         action = f"RESET {setting}" if value is None else f"SET {setting} TO {quoted_text(value)}"
-    target = f"DATABASE {quoted(database)}" if role is None else f"ROLE {quoted(role.name)}"
+    database = f" IN DATABASE {quoted(statement.database)}" if statement.database else ""
+    target = f"ROLE {'ALL' if role is None else quoted(role.name)}{database}"
+    if role is None and statement.database:
+        target = f"DATABASE {quoted(statement.database)}"
     return await catalog_changes.run(session, replace(bound, text=f"ALTER {target} {action}"), statement, values)
 
 

@@ -116,10 +116,14 @@ def _admit(session: Session, role: int) -> None:
 
 
 def _configure(session: Session, role: Role) -> bytes:
-    """Sets the values of ALTER DATABASE, then those of ALTER ROLE. Returns a warning for each that is not valid any more."""
+    """Sets the values of ALTER ROLE ALL, ALTER DATABASE, ALTER ROLE and ALTER ROLE … IN DATABASE, with ascending priority.
+
+    Returns a warning for each that is not valid any more.
+    """
     warnings = b""
-    for configured in (session.serving.progress.catalog.all_roles()[PUBLIC_ID], role):
-        for name, value in configured.settings.items():
+    everyone = session.serving.progress.catalog.all_roles()[PUBLIC_ID]
+    for configured in (everyone.other_settings, everyone.settings, role.settings, role.other_settings):
+        for name, value in configured.items():
             try:
                 session.settings.set(name, value, trusted=True)
             except e.TailgateError as error:

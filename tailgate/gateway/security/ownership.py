@@ -47,7 +47,7 @@ def check_change(statement: s.Statement, role: Role, catalog: Catalog, database:
 def _check_exists(needs: Iterable[Need], database: str) -> None:
     """Raises 3D000 for another database than that of the session."""
     for need in needs:
-        if isinstance(need, n.OwnDatabase) and need.name != database:
+        if isinstance(need, n.OwnDatabase | n.ExistingDatabase) and need.name != database:
             raise InvalidCatalogName(f'database "{need.name}" does not exist')
 
 
@@ -121,6 +121,8 @@ class _Check:
                 if action:
                     raise InsufficientPrivilege(f"permission denied to {action}")
                 raise _must_be_superuser()
+            case n.ExistingDatabase(_):
+                pass  # `_check_exists` has raised the error
             case n.OwnDatabase(_):
                 raise InsufficientPrivilege(f"must be owner of database {self._database}")
             case n.CreateInDatabase():

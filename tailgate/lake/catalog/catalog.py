@@ -193,7 +193,7 @@ class Catalog:
 
     def all_schemas(self) -> Mapping[int, Schema]:
         """Returns all schemas by id, including the built-in ones."""
-        return {**SCHEMAS, **self.schemas}
+        return {id: schema for id, schema in {**SCHEMAS, **self.schemas}.items() if not schema.dropped}
 
     def find_schema(self, name: str) -> Schema | None:
         """Returns the schema with this name, or None. `pg_temp` means the temporary schema in the path."""

@@ -154,7 +154,7 @@ def decode_item(data: Mapping[str, Any]) -> Item:
 def _members(kind: type[ItemFields]) -> tuple[tuple[_Member, ...], tuple[_Member, ...]]:
     """Returns the members of an item's object, and those of its options."""
     members = _record_members(kind)
-    common = {f.name for f in fields(ItemFields)} - {"comments"}
+    common = {f.name for f in fields(ItemFields)} - {"comments", "storage"}
     return (
         tuple(m for m in members if m.attribute in common and not m.attribute.startswith("unknown")),
         tuple(m for m in members if m.attribute not in common),

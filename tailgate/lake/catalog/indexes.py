@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tailgate.lake.catalog.catalog import Catalog
 from tailgate.lake.catalog.formats import IndexExpression
+from tailgate.lake.catalog.item_fields import Storage
 from tailgate.lake.catalog.items import Index, Item
 from tailgate.lake.catalog.names import quoted
 
@@ -58,8 +59,17 @@ def definition(index: Index, on: str, relation: Item, *, pretty: bool = False) -
     include = f" INCLUDE ({', '.join(quoted(relation.columns[i].name) for i in index.include)})" if index.include else ""
     nulls = "" if index.nulls_distinct else " NULLS NOT DISTINCT"
     condition = "" if index.condition is None else f" WHERE {expression_text(index.condition, pretty=pretty)}"
-    columns = f"USING {index.method} ({', '.join(parts)}){include}{nulls}{condition}"
+    columns = f"USING {index.method} ({', '.join(parts)}){include}{nulls}{_with_clause(index.storage)}{condition}"
     return f"CREATE {'UNIQUE ' * index.unique}INDEX {quoted(index.name)} ON {on} {columns}"
+
+
+def _with_clause(storage: Storage) -> str:
+    return f" WITH ({', '.join(parameter_texts(storage))})" if storage.parameters else ""
+
+
+def parameter_texts(storage: Storage) -> list[str]:
+    """Returns the storage parameters with their values, as in the clause WITH of CREATE."""
+    return [f"{name}={value if quoted(value) == value else repr(value)}" for name, value in storage.parameters.items()]
 
 
 def element_texts(index: Index, relation: Item, *, pretty: bool = False) -> list[str]:

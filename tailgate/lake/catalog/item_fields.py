@@ -28,6 +28,30 @@ def namespace_of(kind: str | None) -> Namespace:
     return NAMESPACES.get(kind, "relation")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnStorage(Record):
+    """What ALTER TABLE … ALTER COLUMN says about a column: as in pg_attribute, empty for the default. `parameters`: of SET (…)."""
+
+    statistics: int = -1
+    storage: str = ""
+    compression: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage(Record):
+    """What statements say about the storage of a table or an index. The system catalog shows it; it has no other effect.
+
+    - `parameters`: of WITH and of SET (…). `columns`: by position in the table, or place in the index.
+    - `replica_identity`: as in pg_class. `replica_index`: the id of its index, 0 for that of the key.
+    """
+
+    parameters: Mapping[str, str] = field(default_factory=dict, hash=False)
+    columns: Mapping[int, ColumnStorage] = field(default_factory=dict, hash=False)
+    replica_identity: Literal["d", "n", "f", "i"] = "d"
+    replica_index: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class ItemFields(Record):
     """The fields that every item has.
@@ -47,6 +71,7 @@ class ItemFields(Record):
       then only the engine sees this item.
     - `schema`: id of the schema that contains the name.
     - `comments`: its comment under "", comments of its columns under their names, that of an index's constraint under "constraint".
+    - `storage`: of a table or an index, as statements describe it.
     - `unknown_options`: options that this version does not know. They are written back unchanged.
 
     Names in `sql` and `query` are resolved with the search path `public`; names in other schemas are
@@ -67,6 +92,7 @@ class ItemFields(Record):
     replaces: int = 0
     schema: int = SCHEMA_ID
     comments: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    storage: Storage = field(default=Storage(), kw_only=True)
     unknown_options: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
 
     kind: ClassVar[str]

@@ -130,6 +130,7 @@ class Role(Record):
     - `tokens`: hashes of bearer tokens, by name (`lake.passwords`). `token_ends_ms`: when tokens end, in ms since the epoch.
     - `member_of`: ids of roles, with whether this role may add members to them (ADMIN OPTION).
     - `settings`: of its sessions, from ALTER ROLE … SET. `comment`: from COMMENT ON ROLE. Those of PUBLIC are the database's.
+    - `other_settings`: from ALTER ROLE … IN DATABASE …; those of PUBLIC are from ALTER ROLE ALL.
     - `default_privileges`: on objects that it creates. A list of a schema that was dropped has no effect.
     - `grants`, `column_grants`: as earlier versions stored privileges: by object, and by relation and position of the column. None
       in roles of this version.
@@ -146,6 +147,7 @@ class Role(Record):
     token_ends_ms: Mapping[str, int] = field(default_factory=dict)
     column_grants: Mapping[int, Mapping[int, frozenset[str]]] | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    other_settings: Mapping[str, str] = field(default_factory=dict)
     comment: str = ""
     default_privileges: tuple[DefaultPrivileges, ...] = ()
 

@@ -27,12 +27,13 @@ TAILGATE_ID = TEMPORARY_ID + (1 << 27)  # its id; its relations follow. They are
 
 @dataclass(frozen=True, slots=True)
 class Schema(Record):
-    """A namespace. `owner`: id of the role that may drop it."""
+    """A namespace. `owner`: id of the role that may drop it. `dropped`: whether `public` was dropped; other schemas are then gone."""
 
     id: int
     name: str
     owner: int = field(default=OPERATOR_ID, metadata=option(always=True))
     comment: str = field(default="", metadata=option(always=True))
+    dropped: bool = False
 
     privileges: ClassVar[Mapping[str, str]] = SCHEMA_PRIVILEGES
 

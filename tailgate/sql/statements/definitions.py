@@ -195,7 +195,7 @@ class DropFunction:
 
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
-    """CREATE [UNIQUE] INDEX [CONCURRENTLY] [name] ON relation (columns) [NULLS [NOT] DISTINCT] [WHERE condition].
+    """CREATE [UNIQUE] INDEX [CONCURRENTLY] [name] ON relation (columns) [NULLS [NOT] DISTINCT] [WITH (…)] [WHERE condition].
 
     `default`: CREATE DEFAULT INDEX ON relation.
     """
@@ -211,6 +211,7 @@ class CreateIndex:
     nulls_distinct: bool = True
     concurrently: bool = False
     condition: Expression | None = None
+    options: Options = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +274,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class AlterItem:
-    """ALTER kind [IF EXISTS] name {RENAME TO … | SET SCHEMA … | OWNER TO … | SET (options) | RESET (RETAIN HISTORY)}.
+    """ALTER kind [IF EXISTS] name {RENAME TO … | SET SCHEMA … | OWNER TO … | SET (options) | RESET (…)}.
 
     Exactly one of `rename`, `schema`, `owner` and `options` is set. RESET has the value None in `options`. ALTER
     TABLE accepts any relation.

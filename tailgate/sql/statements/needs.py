@@ -129,6 +129,13 @@ class OwnDatabase:
 
 
 @dataclass(frozen=True, slots=True)
+class ExistingDatabase:
+    """The existence of the database with this name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class GiveItem:
     """The membership in a role that becomes the owner of an item. The role itself needs CREATE in the schema of the item."""
 
@@ -167,6 +174,7 @@ Need: TypeAlias = (
     | AdministerRoles
     | BeRole
     | OwnDatabase
+    | ExistingDatabase
     | GiveItem
     | GiveSchemas
     | BeSuperuser
@@ -238,7 +246,9 @@ def of_alter_role(statement: s.AlterRole) -> Needs:
 
 
 def of_alter_settings(statement: s.AlterSettings) -> Needs:
-    return (OwnDatabase(statement.database),) if statement.role is None else (BeRole(statement.role),)
+    if statement.role is not None:
+        return (BeRole(statement.role), *((ExistingDatabase(statement.database),) if statement.database else ()))
+    return (OwnDatabase(statement.database),) if statement.database else (BeSuperuser("alter settings globally"),)
 
 
 def of_token(statement: s.CreateToken | s.DropToken) -> Needs:

@@ -189,8 +189,9 @@ class AlterRole:
 
 @dataclass(frozen=True, slots=True)
 class AlterSettings:
-    """ALTER ROLE role or, if `role` is None, ALTER DATABASE database: {SET setting TO value, … | RESET {setting | ALL}}.
+    """ALTER ROLE {role | ALL} [IN DATABASE database] or ALTER DATABASE database: {SET setting TO value, … | RESET {setting | ALL}}.
 
+    `role`: None for ALL, and for ALTER DATABASE, which is the same as ALL with IN DATABASE. `database`: '' for all databases.
     `setting`: None for ALL. `values`: () for RESET and DEFAULT. `from_current`: the value is that of the session.
     """
 

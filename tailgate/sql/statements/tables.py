@@ -271,6 +271,32 @@ class SetLogged:
     logged: bool
 
 
+@dataclass(frozen=True, slots=True)
+class SetParameters:
+    """SET (name = value, …) or RESET (name, …) of a table, or of a column if `column` is not ''. None resets a parameter."""
+
+    parameters: tuple[tuple[str, str | None], ...]
+    column: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SetColumnStorage:
+    """ALTER COLUMN … SET {STATISTICS | STORAGE | COMPRESSION}: the one that is not None."""
+
+    column: str
+    statistics: int | None = None
+    storage: str | None = None
+    compression: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetReplicaIdentity:
+    """REPLICA IDENTITY {DEFAULT | NOTHING | FULL | USING INDEX name}, as in pg_class."""
+
+    identity: Literal["d", "n", "f", "i"]
+    index: str = ""
+
+
 TableAction: TypeAlias = (
     AddColumn
     | DropColumn
@@ -288,6 +314,9 @@ TableAction: TypeAlias = (
     | RenameConstraint
     | SetOwner
     | SetLogged
+    | SetParameters
+    | SetColumnStorage
+    | SetReplicaIdentity
 )
 
 

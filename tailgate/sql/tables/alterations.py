@@ -49,7 +49,7 @@ from tailgate.sql.statements import (
     Unique,
     ValidateConstraint,
 )
-from tailgate.sql.statements.tables import SetLogged, TableAction
+from tailgate.sql.statements.tables import SetColumnStorage, SetLogged, SetParameters, SetReplicaIdentity, TableAction
 from tailgate.sql.tables.columns import dropped_column, renamed_column, stored_name
 from tailgate.sql.tables.constraints import check_constraint, constraint_names, unique_index, with_foreign_keys
 from tailgate.sql.tables.defaults import default_by_name, placeless
@@ -58,6 +58,7 @@ from tailgate.sql.tables.generated import check_default, check_type, with_expres
 from tailgate.sql.tables.identity import add_identity, column_sequence, drop_identity, next_value, set_identity
 from tailgate.sql.tables.owners import given
 from tailgate.sql.tables.rewriting import new_value, retyped_column, rewritten, same_form, widens
+from tailgate.sql.tables.storage.changes import with_storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +200,8 @@ class _Work:
                 self._apply(renamed_column(self.table, self._position(old), new, self.catalog))
             case SetType():
                 self._set_type(action)
-            case SetLogged():
-                pass
+            case SetLogged() | SetParameters() | SetColumnStorage() | SetReplicaIdentity():
+                self.put(with_storage(self.table, action, self._position, self.catalog))
             case _:
                 assert_never(action)
 

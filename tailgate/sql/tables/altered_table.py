@@ -22,7 +22,7 @@ from tailgate.sql.statements import (
     SetType,
     ValidateConstraint,
 )
-from tailgate.sql.statements.tables import SetLogged
+from tailgate.sql.statements.tables import SetColumnStorage, SetLogged, SetParameters, SetReplicaIdentity, TableAction
 
 # the words of an action in the error for a relation that is not a table
 WORDS: dict[type, str] = {
@@ -30,6 +30,7 @@ WORDS: dict[type, str] = {
     SetNullable: "ALTER COLUMN ... SET NOT NULL", AddIdentity: "ALTER COLUMN ... ADD IDENTITY",
     SetIdentity: "ALTER COLUMN ... SET", DropIdentity: "ALTER COLUMN ... DROP IDENTITY",
     DropExpression: "ALTER COLUMN ... DROP EXPRESSION", AddConstraint: "ADD CONSTRAINT",
+    SetReplicaIdentity: "REPLICA IDENTITY",
     SetLogged: "SET LOGGED", DropConstraint: "DROP CONSTRAINT", ValidateConstraint: "VALIDATE CONSTRAINT",
 }  # fmt: skip
 
@@ -45,7 +46,7 @@ def table_to_alter(statement: AlterTable, catalog: Catalog) -> Table | None:
     if isinstance(action, RenameColumn) and not isinstance(item, Table):
         raise FeatureNotSupported(f"RENAME COLUMN of a {item.kind} is not supported")
     if isinstance(item, View | MaterializedView):
-        words = "ALTER COLUMN ... DROP NOT NULL" if isinstance(action, SetNullable) and action.nullable else WORDS.get(type(action))
+        words = _words(action)
         if words is None:
             raise UndefinedObject(f'constraint "{getattr(action, "constraint", "")}" for table "{item.name}" does not exist')
         raise WrongObjectType(
@@ -56,3 +57,19 @@ def table_to_alter(statement: AlterTable, catalog: Catalog) -> Table | None:
         raise WrongObjectType(f'"{item.name}" is not a table')
     check_writable(item)
     return item
+
+
+def _words(action: TableAction) -> str | None:
+    """Returns the words of an action in an error, or None for those that are about a constraint."""
+    match action:
+        case SetNullable(nullable=True):
+            return "ALTER COLUMN ... DROP NOT NULL"
+        case SetColumnStorage(statistics=int()):
+            return "ALTER COLUMN ... SET STATISTICS"
+        case SetColumnStorage(storage=str()):
+            return "ALTER COLUMN ... SET STORAGE"
+        case SetColumnStorage():
+            return "ALTER COLUMN ... SET COMPRESSION"
+        case SetParameters(column=column):
+            return "ALTER COLUMN ... SET" if column else "SET"
+    return WORDS.get(type(action))

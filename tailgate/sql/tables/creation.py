@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tailgate.lake.catalog import Catalog, Change, Index, Sequence, Table
 from tailgate.lake.catalog.custom_types import types_of
+from tailgate.lake.catalog.item_fields import Storage
 from tailgate.lake.constraints import primary_key_name
 from tailgate.lake.errors import DuplicateObject, FeatureNotSupported, TailgateError
 from tailgate.lake.types import Field
@@ -18,6 +19,7 @@ from tailgate.sql.tables.constraints import check_constraint, key_columns, uniqu
 from tailgate.sql.tables.definition import definition
 from tailgate.sql.tables.identity import column_sequence, next_value
 from tailgate.sql.tables.likeness import copied_index, with_copies
+from tailgate.sql.tables.storage.parameters import created
 
 
 def new_table(
@@ -81,6 +83,7 @@ def _table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
         identity={c.name: c.generated for c in statement.columns if c.generated is not None and c.generated != "serial"},
         schema=schema.id,
         generated={c.name: c.expression for c in statement.columns if c.expression is not None},
+        storage=Storage(parameters=created(statement.options)),
     )
     for column in (c for c in statement.columns if c.expression is not None):
         check_expression(item, column.name, column.default_position)

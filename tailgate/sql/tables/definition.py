@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tailgate.lake.catalog import Table
+from tailgate.lake.catalog.indexes import parameter_texts
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.types import Field, Type
 from tailgate.sql.statements import CreateTable, parse
@@ -33,8 +34,17 @@ def definition(table: Table, others: Sequence[str] = ()) -> str:
         constraint = f"CONSTRAINT {quoted(table.constraint)} " if table.constraint else ""
         parts.append(f"{constraint}PRIMARY KEY ({', '.join(quoted(table.columns[k].name) for k in table.key)})")
     parts += [f"CONSTRAINT {quoted(check.name)} CHECK ({check.text})" for check in table.checks] + list(others)
+    return f"CREATE TABLE {creation.name.sql} ({', '.join(parts)}){_with_clause(table, creation)}"
+
+
+def _with_clause(table: Table, creation: CreateTable) -> str:
+    """Returns WITH (…) as it was typed, or with other storage parameters if these have changed."""
     begin, end = creation.options_at
-    return f"CREATE TABLE {creation.name.sql} ({', '.join(parts)}){table.sql[begin:end]}"
+    if table.storage.parameters == {name: value for name, value in creation.options if " " not in name and name != "oids"}:
+        return table.sql[begin:end]
+    history = [f"{name.upper()} '{value}'" for name, value in creation.options if " " in name]
+    options = history + parameter_texts(table.storage)
+    return f" WITH ({', '.join(options)})" if options else ""
 
 
 def column_definitions(columns: Sequence[Field]) -> str:

@@ -14,6 +14,7 @@ from sqlglot import exp
 from tailgate.lake.catalog import Catalog, Index, Item, Table, View
 from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.indexes import KEY_TYPES, names
+from tailgate.lake.catalog.item_fields import Storage
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.control import Notice
 from tailgate.lake.errors import (
@@ -37,6 +38,7 @@ from tailgate.sql.statements import CreateIndex
 from tailgate.sql.statements.writes import Expression
 from tailgate.sql.tables.constraints import check_indexable, check_key_types
 from tailgate.sql.tables.names import columns_part, free_name
+from tailgate.sql.tables.storage.parameters import changed
 
 UNCHECKED = "An index says by which columns rows are looked up. Unique indexes of tables are checked."
 UNUSED = "Equal values of this type may be stored in several forms. A condition on the column is a scan."
@@ -83,6 +85,7 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Index | None
         nulls_distinct=statement.nulls_distinct,
         expressions=expressions,
         condition=condition,
+        storage=Storage(parameters=changed({}, [(name, str(value)) for name, value in statement.options], statement.method)),
     )
     _check_types(item, relation, statement)
     if statement.name is not None:

@@ -94,10 +94,11 @@ def test_the_statement_shows_altered_options(text: str, changed: str) -> None:
         ("CREATE TABLE u (k int8) WITH (RETAIN HISTORY FOR '31 days')", "22023", 'invalid RETAIN HISTORY FOR: "31 days"'),
         ("CREATE TABLE u (k int8) WITH (RETAIN HISTORY FOR 'long')", "22007", "invalid input syntax for type interval"),
         ("CREATE TABLE u (k int8) WITH (RETAIN HISTORY FOR 5)", "22023", "RETAIN HISTORY FOR takes an interval"),
-        ("CREATE TABLE u (k int8) WITH (fillfactor = 5)", "0A000", 'option "fillfactor" of a table is not supported'),
+        ("CREATE TABLE u (k int8) WITH (RETAIN HISTORY TO '1 h')", "0A000", 'option "retain history to" of a table is not supported'),
         ("CREATE VIEW u WITH (RETAIN HISTORY FOR '1 h') AS SELECT k FROM t", "0A000", 'option "retain history for" of a view'),
         (f"CREATE SOURCE u {KAFKA} WITH (RETAIN HISTORY FOR '1 h') FORMAT TEXT", "0A000", "of a source that is not stored"),
-        ("ALTER TABLE t SET (fillfactor = 5)", "0A000", 'option "fillfactor" of a table is not supported'),
+        ("ALTER TABLE t SET (RETAIN HISTORY TO '1 h')", "0A000", 'option "retain history to" of a table is not supported'),
+        ("ALTER TABLE t SET (fillfactor = 70, RETAIN HISTORY FOR '1 h')", "0A000", "RETAIN HISTORY together with storage parameters"),
         ("ALTER TABLE w SET (RETAIN HISTORY FOR '1 h')", "42809", '"w" is not stored'),
     ],
 )

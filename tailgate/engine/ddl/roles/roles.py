@@ -138,14 +138,16 @@ def _bearer(name: Name | None, properties: str, catalog: Catalog) -> Role:
 
 
 def _with_setting(statement: AlterSettings, catalog: Catalog) -> Role:
-    """Returns the role with the setting, or PUBLIC with that of the database."""
+    """Returns the role with the setting, or PUBLIC with that of the database or of all roles."""
     role = _bearer(statement.role, "settings of a role", catalog)
-    settings = {name: value for name, value in role.settings.items() if name != (statement.setting or name)}
+    own = bool(statement.database) == (statement.role is None)
+    before = role.settings if own else role.other_settings
+    settings = {name: value for name, value in before.items() if name != (statement.setting or name)}
     if statement.setting is not None and statement.values:
         settings[statement.setting] = ", ".join(statement.values)
     if len(settings) > SETTINGS_MAX:
         raise ConfigurationLimitExceeded("too many settings", detail=f"A role can have {SETTINGS_MAX}.")
-    return replace(role, settings=settings)
+    return replace(role, settings=settings) if own else replace(role, other_settings=settings)
 
 
 def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:

@@ -24,6 +24,7 @@ import pyarrow as pa
 from tailgate.gateway.catalog.relations.access_lists import relation_grants
 from tailgate.gateway.catalog.relations.rows import Row, all_rows, roles
 from tailgate.lake.catalog import FIRST_ID, Catalog
+from tailgate.lake.catalog.roles import SCHEMA_ID
 from tailgate.lake.catalog.schemas import TAILGATE
 from tailgate.lake.system_relations import COLUMNS
 
@@ -108,7 +109,7 @@ def build(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(macros)
     connection.execute(
         "CREATE TABLE pg.made_roles (oid UINTEGER, rolname VARCHAR, rolsuper BOOLEAN, rolcanlogin BOOLEAN, rolpassword VARCHAR,"
-        " rolconfig VARCHAR[], comment VARCHAR); "
+        " rolconfig VARCHAR[], otherconfig VARCHAR[], comment VARCHAR); "
         "CREATE TABLE pg.made_grants"
         " (relation UINTEGER, attnum SMALLINT, grantor UINTEGER, grantee UINTEGER, privilege VARCHAR, grantable BOOLEAN)"
     )
@@ -154,7 +155,8 @@ def replace(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
     try:
         for name, rows in all_rows(catalog):
             columns = OIDS.get(name) or [next(iter(relations()[f"pg_catalog.{name}"]))]
-            connection.execute(f"DELETE FROM pg.{name} WHERE {' OR '.join(f'{column} >= {FIRST_ID}' for column in columns)}")
+            public = f" OR oid = {SCHEMA_ID}" if name == "pg_namespace" else ""
+            connection.execute(f"DELETE FROM pg.{name} WHERE {' OR '.join(f'{column} >= {FIRST_ID}' for column in columns)}{public}")
             if rows:
                 insert(connection, f"pg.{name}", _table(rows))
         connection.execute("DELETE FROM pg.made_roles; DELETE FROM pg.made_grants")

@@ -24,13 +24,13 @@ from tailgate.gateway.catalog.relations.constraint_rows import (
     pg_constraint,
 )
 from tailgate.gateway.catalog.relations.sequence_rows import persistence, shown_default
-from tailgate.gateway.catalog.relations.storage import COLLATION, storage_of
+from tailgate.gateway.catalog.relations.storage import COLLATION, altered_storage, options_of, replica_index, storage_of
 from tailgate.gateway.settings.definitions import find
 from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Composite, Domain, Enum, Function, Index, Item, Sequence, Table, View
 from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.indexes import expression_text, indexes
-from tailgate.lake.catalog.roles import OPERATOR_ID
-from tailgate.lake.catalog.schemas import BUILT_IN, SYSTEM, TAILGATE_ID, is_system
+from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID
+from tailgate.lake.catalog.schemas import BUILT_IN, SCHEMA, SYSTEM, TAILGATE_ID, is_system
 from tailgate.lake.ranges import MULTIRANGES, RANGES
 from tailgate.lake.types import Field
 from tailgate.sql.binder.writes.index_expressions import field_of
@@ -122,10 +122,14 @@ def keyed(catalog: Catalog) -> list[Item]:
 
 
 def pg_namespace(catalog: Catalog) -> Iterator[Row]:
-    """Yields rows for the schema `tailgate` and created schemas; others are among PostgreSQL's fixed rows, or are not shown."""
-    created = (schema for schema in catalog.schemas.values() if schema.id not in BUILT_IN)
-    for schema in (SYSTEM[TAILGATE_ID], *created):
+    """Yields rows for `public`, `tailgate` and created schemas; others are among PostgreSQL's fixed rows, or are not shown."""
+    schemas = catalog.all_schemas()
+    for schema in (SYSTEM[TAILGATE_ID], *(schema for id, schema in schemas.items() if id not in BUILT_IN or id in catalog.schemas)):
         yield {"oid": schema.id, "nspname": schema.name, "nspowner": schema.owner, "nspacl": access_list(schema, catalog)}
+    if SCHEMA_ID not in catalog.schemas:  # as in a new database
+        owner = 6171  # pg_database_owner
+        acl = ["pg_database_owner=UC/pg_database_owner", "=U/pg_database_owner"]
+        yield {"oid": SCHEMA_ID, "nspname": SCHEMA, "nspowner": owner, "nspacl": acl}
 
 
 def pg_class(catalog: Catalog) -> Iterator[Row]:
@@ -146,9 +150,9 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
             "relhasrules": kind != "r" and not is_system(item.id), "relhastriggers": item.id in referenced or bool(foreign_keys_of(item)),
             "relhassubclass": False, "relrowsecurity": False,
             "relforcerowsecurity": False, "relacl": access_list(item, catalog),
-            "relispopulated": item.ready, "relreplident": "n" if kind == "v" else "d",
+            "relispopulated": item.ready, "relreplident": "n" if kind == "v" else item.storage.replica_identity,
             "relispartition": False, "relrewrite": 0, "relfrozenxid": 0, "relminmxid": 0,
-            "reloptions": [f"check_option={item.check_option}"] if isinstance(item, View) and item.check_option else None,
+            "reloptions": [f"check_option={item.check_option}"] if isinstance(item, View) and item.check_option else options_of(item),
         }  # fmt: skip
     for i in indexed(catalog):
         yield {
@@ -159,7 +163,7 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
             "reltoastrelid": 0, "relhasindex": False, "relisshared": False, "relpersistence": persistence(i.relation), "relkind": "i",
             "relnatts": len(i.columns), "relchecks": 0, "relhasrules": False, "relhastriggers": False, "relhassubclass": False,
             "relrowsecurity": False, "relforcerowsecurity": False, "relispopulated": True, "relreplident": "n", "relispartition": False,
-            "relrewrite": 0, "relfrozenxid": 0, "relminmxid": 0,
+            "relrewrite": 0, "relfrozenxid": 0, "relminmxid": 0, "reloptions": options_of(i.index),
         }  # fmt: skip
 
 
@@ -205,6 +209,7 @@ def _attribute(relation: int, number: int, item: Item, index: int, primary: bool
     return _typed(relation, number, field) | {
         "attnotnull": not_null, "atthasdef": has_default,
         "attidentity": identity if relation == item.id else "", "attgenerated": "s" if generated else "",
+        **(altered_storage(item.storage.columns.get(index)) if relation == item.id else {}),
     }  # fmt: skip
 
 
@@ -255,7 +260,7 @@ def pg_index(catalog: Catalog) -> Iterator[Row]:
             "indexrelid": i.oid, "indrelid": i.relation.id, "indnatts": len(i.columns), "indnkeyatts": keys, "indisunique": index.unique,
             "indnullsnotdistinct": nulls_equal, "indisprimary": i.primary, "indisexclusion": False, "indimmediate": not index.deferrable,
             "indisclustered": False, "indisvalid": True, "indcheckxmin": False, "indisready": True, "indislive": True,
-            "indisreplident": False, "indkey": [c + 1 if isinstance(c, int) else 0 for c in i.columns],
+            "indisreplident": replica_index(i.relation) == i.oid, "indkey": [c + 1 if isinstance(c, int) else 0 for c in i.columns],
             "indcollation": [COLLATION.get(t.name, 0) for t in types],
             "indclass": [OPERATOR_CLASS.get(t.name, 3126) for t in types],
             "indexprs": ", ".join(map(expression_text, index.expressions)) or None,
@@ -344,10 +349,10 @@ OURS = (
 TABLES = {f.__name__: f for f in OURS}
 
 
-def _shown_name(name: str) -> str:
-    """Returns the name of a setting in PostgreSQL's spelling."""
-    setting = find(name)
-    return name if setting is None else setting.name
+def _shown_settings(settings: Mapping[str, str]) -> list[str] | None:
+    """Returns settings of a role, with their names in PostgreSQL's spelling."""
+    found = {name: find(name) for name in settings}
+    return [f"{name if (f := found[name]) is None else f.name}={value}" for name, value in settings.items()] or None
 
 
 def roles(catalog: Catalog) -> list[Row]:
@@ -355,7 +360,7 @@ def roles(catalog: Catalog) -> list[Row]:
     return [
         {
             "oid": r.id, "rolname": r.name, "rolsuper": r.superuser, "rolcanlogin": r.login, "rolpassword": r.verifier,
-            "rolconfig": [f"{_shown_name(name)}={value}" for name, value in r.settings.items()] or None, "comment": r.comment or None,
+            "rolconfig": _shown_settings(r.settings), "otherconfig": _shown_settings(r.other_settings), "comment": r.comment or None,
         }
         for r in catalog.all_roles().values()
     ]  # fmt: skip

@@ -1,9 +1,14 @@
-"""Columns of pg_attribute and pg_type about the storage of a type's values."""
+"""Columns of pg_class, pg_index, pg_attribute and pg_type about storage."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from tailgate.gateway.catalog.relations.constraint_rows import INDEXES
+from tailgate.lake.catalog import Item
+from tailgate.lake.catalog.item_fields import ColumnStorage
 from tailgate.lake.types import Type
 
 COLLATION = {"text": 100, "varchar": 100, "bpchar": 100, "name": 950}
@@ -33,3 +38,29 @@ def storage_of(type: Type) -> Storage:
         align = "d" if type.name == "interval" else "c"
     storage = STORAGE.get(type.name, "x") if type.size == -1 else "p"
     return Storage(type.size, type.size in BY_VALUE, align, storage, COLLATION.get(type.name, 0))
+
+
+def options_of(item: Item) -> list[str] | None:
+    """Returns the storage parameters of a table or an index, as reloptions has them."""
+    return _options(item.storage.parameters)
+
+
+def _options(parameters: Mapping[str, str]) -> list[str] | None:
+    return [f"{name}={value}" for name, value in parameters.items()] or None
+
+
+def replica_index(item: Item) -> int | None:
+    """Returns the oid of the index that is the replica identity of a table, or None."""
+    if item.storage.replica_identity != "i":
+        return None
+    return item.storage.replica_index or INDEXES + item.id
+
+
+def altered_storage(column: ColumnStorage | None) -> dict[str, Any]:
+    """Returns the columns of pg_attribute that ALTER TABLE … ALTER COLUMN has set."""
+    if column is None:
+        return {}
+    storage = {"attstorage": column.storage} if column.storage else {}
+    return {
+        "attstattarget": column.statistics, "attcompression": column.compression, "attoptions": _options(column.parameters), **storage
+    }  # fmt: skip

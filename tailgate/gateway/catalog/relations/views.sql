@@ -41,6 +41,8 @@ SELECT extname, extversion, extversion, 'PL/pgSQL procedural language' FROM pg.p
 
 -- view pg_catalog.pg_db_role_setting
 SELECT CASE WHEN oid > 0 THEN CAST(0 AS UINTEGER) ELSE pg_database_oid() END, oid, rolconfig FROM pg.made_roles WHERE rolconfig IS NOT NULL
+UNION ALL
+SELECT CASE WHEN oid > 0 THEN pg_database_oid() ELSE CAST(0 AS UINTEGER) END, oid, otherconfig FROM pg.made_roles WHERE otherconfig IS NOT NULL
 
 -- view pg_catalog.pg_shdescription
 SELECT objoid, classoid, description FROM pg.fixed_pg_shdescription

@@ -59,8 +59,8 @@ async def define(session: Session, statement: s.CreateTable, text: str, on_commi
     check_change(own, session.access.role, catalog, session.client.database)
     for like in statement.likes:
         session.access.authorize(Required((Demand(SELECT, catalog.relation(like.relation).id),)))
-    if statement.options:
-        raise e.FeatureNotSupported(f'option "{statement.options[0][0]}" of a temporary table is not supported')
+    if (option := next((name for name, _ in statement.options if " " in name), None)) is not None:
+        raise e.FeatureNotSupported(f'option "{option}" of a temporary table is not supported')
     table, indexes = await session.serving.workers.run_bounded(new_table, own, text, replace(catalog, next_id=id))
     role = session.access.role.id
     table = replace(table, owner=role)

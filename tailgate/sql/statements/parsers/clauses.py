@@ -41,11 +41,12 @@ def collation(cursor: Parser) -> None:
         raise FeatureNotSupported(f'collation "{name}" is not supported', position=at)
 
 
-def options(cursor: Parser) -> Options:
+def options(cursor: Parser, *, parameters: bool = False) -> Options:
     """Parses ( name [= value], … ).
 
     A name may have several words (`RETAIN HISTORY FOR '1h'`). The value of a single word is True. Of several
-    words without a value, the last one is the value (`FORMAT csv`).
+    words without a value, the last one is the value (`FORMAT csv`). `parameters`: options of one word are storage parameters, with
+    the text of their value, 'true' if there is none.
     """
     cursor.expect("(")
     pairs: list[tuple[str, OptionValue]] = []
@@ -56,10 +57,13 @@ def options(cursor: Parser) -> Options:
         ):
             words.append(_option_word(cursor))
         value: OptionValue = True
+        first = cursor.index + cursor.at("=")
         if cursor.accept("=") or not (cursor.at(",") or cursor.at(")")):
             value = option_value(cursor)
         elif len(words) > 1:
             value = words.pop()
+        if parameters and len(words) == 1:
+            value = "true" if cursor.index == first else _parameter_text(cursor, first)
         pairs.append((" ".join(words), value))
         if not cursor.accept(","):
             break
@@ -67,7 +71,13 @@ def options(cursor: Parser) -> Options:
     return tuple(pairs)
 
 
-def with_options(cursor: Parser) -> tuple[Options, tuple[int, int]]:
+def _parameter_text(cursor: Parser, first: int) -> str:
+    """Returns the text of the value that begins at a token and ends before the current one."""
+    token = cursor.tokens[first]
+    return token.value if token.kind in ("string", "word", "quoted") else cursor.text[token.position : cursor.tokens[cursor.index - 1].end]
+
+
+def with_options(cursor: Parser, *, parameters: bool = False) -> tuple[Options, tuple[int, int]]:
     """Parses [WITH (options)]. Returns the options, and begin and end of the clause.
 
     Begin and end are equal if there is no clause: it could be inserted there.
@@ -75,7 +85,7 @@ def with_options(cursor: Parser) -> tuple[Options, tuple[int, int]]:
     begin = cursor.tokens[cursor.index - 1].end
     if not cursor.accept_word("with"):
         return (), (begin, begin)
-    pairs = options(cursor)
+    pairs = options(cursor, parameters=parameters)
     return pairs, (begin, cursor.tokens[cursor.index - 1].end)
 
 

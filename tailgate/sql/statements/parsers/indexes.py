@@ -16,15 +16,11 @@ from tailgate.sql.grammar.names import is_name, name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.primaries import operand
 from tailgate.sql.statements.definitions import CreateIndex
-from tailgate.sql.statements.parsers.clauses import collation, column_names, if_not_exists, relation_name, since, where
+from tailgate.sql.statements.parsers.clauses import collation, column_names, if_not_exists, relation_name, since, where, with_options
 from tailgate.sql.statements.writes import Expression, IndexColumn
 
 OTHER_METHODS = ("gin", "gist", "spgist", "brin", "bloom", "rum", "hnsw", "ivfflat")
 FOLLOWING_WORDS = ("asc", "desc", "nulls")  # behind a column, where they are not the name of an operator class
-CLAUSES = {
-    ("with",): "WITH",
-    ("tablespace",): "TABLESPACE",
-}
 
 
 def create_index(cursor: Parser) -> CreateIndex:
@@ -58,10 +54,11 @@ def create_index(cursor: Parser) -> CreateIndex:
     if cursor.accept_word("nulls"):
         distinct = not cursor.accept_word("not")
         cursor.expect_word("distinct")
-    for words, what in CLAUSES.items():
-        if cursor.at_word(*words):
-            raise FeatureNotSupported(f"{what} of an index is not supported", position=cursor.position)
-    return CreateIndex(this, relation, columns, include, unique, method, default, absent, distinct, concurrently, where(cursor))
+    options, _ = with_options(cursor, parameters=True)
+    if cursor.at_word("tablespace"):
+        raise FeatureNotSupported("TABLESPACE of an index is not supported", position=cursor.position)
+    condition = where(cursor)
+    return CreateIndex(this, relation, columns, include, unique, method, default, absent, distinct, concurrently, condition, options)
 
 
 def _method(cursor: Parser) -> Literal["btree", "hash"]:

@@ -46,8 +46,8 @@ def tag_of(statement: Statement) -> str:
             return "CREATE ROLE"
         case AlterRole():
             return "ALTER ROLE"
-        case AlterSettings(role=role):
-            return "ALTER DATABASE" if role is None else "ALTER ROLE"
+        case AlterSettings(role=role, database=database):
+            return "ALTER DATABASE" if role is None and database else "ALTER ROLE"
         case DropRole():
             return "DROP ROLE"
         case _:

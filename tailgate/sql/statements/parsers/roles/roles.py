@@ -63,16 +63,14 @@ def create_role(cursor: Parser) -> CreateRole:
 
 
 def alter_role(cursor: Parser) -> AlterRole | AlterSettings:
-    """Parses {ROLE | USER | GROUP} name {[WITH] options | SET … | RESET …}, after ALTER."""
+    """Parses {ROLE | USER | GROUP} {name | ALL} {[WITH] options | [IN DATABASE name] {SET … | RESET …}}, after ALTER."""
     _refuse_user_mapping(cursor, "ALTER")
-    start = cursor.position
     kind = cursor.advance().text.upper()
-    if cursor.at_word("all"):
-        raise FeatureNotSupported(f"ALTER {kind} ALL is not supported", hint="Use ALTER DATABASE … SET.", position=start)
-    this = role_name(cursor)
-    if cursor.at_word("set") or cursor.at_word("reset"):
-        return alter_settings(cursor, this)
-    for words in (("rename",), ("in", "database"), ("add",), ("drop",)):
+    this = None if cursor.accept_word("all") else role_name(cursor)
+    database = name(cursor).name if cursor.accept_word("in", "database") else ""
+    if this is None or database or cursor.at_word("set") or cursor.at_word("reset"):
+        return alter_settings(cursor, this, database)
+    for words in (("rename",), ("add",), ("drop",)):
         if cursor.at_word(*words):
             raise FeatureNotSupported(f"ALTER {kind} … {' '.join(words).upper()} is not supported", position=cursor.position)
     cursor.accept_word("with")

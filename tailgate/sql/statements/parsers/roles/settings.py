@@ -1,4 +1,4 @@
-"""Parses settings of a role or of the database: ALTER ROLE … SET, ALTER DATABASE … SET.
+"""Parses settings of a role, of all roles or of the database: ALTER ROLE … SET, ALTER DATABASE … SET.
 
 Source: PostgreSQL 15, "ALTER ROLE", "ALTER DATABASE"; gram.y, SetResetClause.
 """

@@ -14,7 +14,7 @@ from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.definitions import SequenceOptions
-from tailgate.sql.statements.parsers.clauses import if_not_exists, since
+from tailgate.sql.statements.parsers.clauses import if_not_exists, options, since
 from tailgate.sql.statements.parsers.roles.roles import role_name
 from tailgate.sql.statements.parsers.sequences import combined, generation, identity_options, sequence_options
 from tailgate.sql.statements.parsers.tables.constraints import CONSTRAINTS, table_constraint
@@ -32,24 +32,27 @@ from tailgate.sql.statements.tables import (
     Identity,
     RenameColumn,
     RenameConstraint,
+    SetColumnStorage,
     SetDefault,
     SetIdentity,
     SetLogged,
     SetNullable,
     SetOwner,
+    SetParameters,
+    SetReplicaIdentity,
     SetType,
     TableAction,
     ValidateConstraint,
 )
 
-ACTIONS = ("add", "alter", "drop", "validate", "owner", "set logged", "set unlogged")  # first words of actions
+ACTIONS = ("add", "alter", "drop", "validate", "owner", "replica", "set logged", "set unlogged")  # first words of actions
 
 
 def alter_table(cursor: Parser, table: Name, exists: bool) -> AlterTable | None:
     """Parses the actions, after the name of the table. Returns None and consumes nothing for other forms of ALTER TABLE."""
     if cursor.at_word("rename") and not cursor.at_word("rename", "to"):
         return AlterTable(table, (_rename(cursor),), exists)
-    if not any(cursor.at_word(*words.split()) for words in ACTIONS):
+    if not any(cursor.at_word(*words.split()) for words in ACTIONS) and not _at_parameters(cursor):
         return None
     actions: list[TableAction] = []
     while True:
@@ -91,9 +94,59 @@ def _actions(cursor: Parser, table: Name) -> list[TableAction]:
         return [SetLogged(cursor.advance().value == "logged")]
     if cursor.accept_word("owner", "to"):
         return [SetOwner(role_name(cursor).name)]
+    if cursor.accept_word("replica", "identity"):
+        return [_replica_identity(cursor)]
+    if _at_parameters(cursor):
+        return [SetParameters(parameters(cursor))]
     if cursor.token.kind != "word":
         raise cursor.error()
     raise unsupported(f"ALTER TABLE … {cursor.token.text.upper()}, with other actions,", at)
+
+
+def _at_parameters(cursor: Parser) -> bool:
+    """Returns whether storage parameters are next. RETAIN HISTORY, alone, is an option of all stored items."""
+    begins = (cursor.at_word("set") or cursor.at_word("reset")) and cursor.at("(", 1)
+    return begins and (cursor.peek(2).value, cursor.peek(3).value) != ("retain", "history")
+
+
+def parameters(cursor: Parser) -> tuple[tuple[str, str | None], ...]:
+    """Parses SET (name [= value], …) and RESET (name, …). RESET has the values None."""
+    reset = cursor.advance().value == "reset"
+    at = cursor.index
+    pairs = options(cursor, parameters=True)
+    if any(not isinstance(value, str) or " " in name for name, value in pairs):
+        raise unsupported("RETAIN HISTORY together with storage parameters", cursor.tokens[at].position, "Use two statements.")
+    if reset and any(token.value == "=" for token in cursor.tokens[at : cursor.index]):
+        raise SyntaxError_("RESET must not include values for parameters")
+    return tuple((name, None if reset else str(value)) for name, value in pairs)
+
+
+def _replica_identity(cursor: Parser) -> TableAction:
+    """Parses the rest of REPLICA IDENTITY."""
+    if cursor.accept_word("using", "index"):
+        return SetReplicaIdentity("i", names.name(cursor).name)
+    if cursor.accept_word("default"):
+        return SetReplicaIdentity("d")
+    if cursor.accept_word("nothing"):
+        return SetReplicaIdentity("n")
+    if cursor.accept_word("full"):
+        return SetReplicaIdentity("f")
+    raise cursor.error()
+
+
+def _column_storage(cursor: Parser, column: str) -> TableAction | None:
+    """Parses SET STATISTICS, SET STORAGE, SET COMPRESSION, SET (…) and RESET (…). Returns None and consumes nothing for others."""
+    if _at_parameters(cursor):
+        return SetParameters(parameters(cursor), column)
+    if cursor.accept_word("set", "statistics"):
+        negative = cursor.accept("-")
+        return SetColumnStorage(column, statistics=-cursor.integer() if negative else cursor.integer())
+    if cursor.accept_word("set", "storage"):
+        return SetColumnStorage(column, storage=names.name(cursor).name)
+    if cursor.accept_word("set", "compression"):
+        method = "default" if cursor.accept_word("default") else names.name(cursor).name
+        return SetColumnStorage(column, compression=method)
+    return None
 
 
 def _drop(cursor: Parser) -> TableAction:
@@ -125,6 +178,8 @@ def _alter(cursor: Parser, at: int) -> TableAction:
         return SetNullable(column, False)
     if cursor.accept_word("drop", "expression"):
         return DropExpression(column, cursor.accept_word("if", "exists"))
+    if (storage := _column_storage(cursor, column)) is not None:
+        return storage
     if (identity := _identity(cursor, column)) is not None:
         return identity
     if cursor.accept_word("type") or cursor.accept_word("set", "data", "type"):

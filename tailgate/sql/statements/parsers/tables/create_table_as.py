@@ -52,7 +52,7 @@ def create_table_as(cursor: Parser, name: Name, absent: bool, *, temporary: bool
     if cursor.at_word("using"):
         raise unsupported("USING", cursor.position)
     start = cursor.position
-    settings, _ = with_options(cursor)
+    settings, _ = with_options(cursor, parameters=True)
     options = since(cursor, start) if settings else ""
     end_of_transaction = on_commit(cursor, temporary=temporary)
     if cursor.at_word("tablespace"):

@@ -1,0 +1,1 @@
+"""What statements say about the storage of tables and indexes."""

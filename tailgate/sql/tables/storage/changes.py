@@ -1,0 +1,99 @@
+"""ALTER TABLE … SET (…), RESET, REPLICA IDENTITY, and ALTER COLUMN … SET STATISTICS, STORAGE, COMPRESSION and (…).
+
+The system catalog shows them. Nothing else depends on them.
+
+Source: PostgreSQL 15, src/backend/commands/tablecmds.c (ATExecSetRelOptions, ATExecReplicaIdentity, ATExecSetStatistics, ATExecSetStorage).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tailgate.lake import constraints
+from tailgate.lake.catalog import Catalog, Index, Table
+from tailgate.lake.catalog.item_fields import ColumnStorage
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedObject, WrongObjectType
+from tailgate.lake.types import Type
+from tailgate.sql.statements.tables import SetColumnStorage, SetLogged, SetParameters, SetReplicaIdentity
+from tailgate.sql.tables.storage.parameters import changed
+
+STATISTICS_MAX = 10_000
+METHODS = {"pglz": "p", "lz4": "l", "default": ""}  # of compression
+STORAGES = {"plain": "p", "external": "e", "extended": "x", "main": "m"}
+
+
+def with_storage(
+    table: Table,
+    action: SetLogged | SetParameters | SetColumnStorage | SetReplicaIdentity,
+    position: Callable[[str], int],
+    catalog: Catalog,
+) -> Table:
+    """Returns the table after an action. `position`: of a column. Raises 22023, 42704, 42809, 0A000."""
+    storage = table.storage
+    match action:
+        case SetLogged():
+            return table
+        case SetReplicaIdentity(identity, index):
+            number = _replica_index(table, index, catalog) if identity == "i" else 0
+            return replace(table, storage=replace(storage, replica_identity=identity, replica_index=number))
+        case SetParameters(parameters, ""):
+            return replace(table, storage=replace(storage, parameters=changed(storage.parameters, parameters, "table")))
+        case SetParameters(parameters, name):
+            at = position(name)
+            column = storage.columns.get(at, ColumnStorage())
+            return _with_column(table, at, replace(column, parameters=changed(column.parameters, parameters, "column")))
+        case SetColumnStorage(column=name):
+            at = position(name)
+            return _with_column(table, at, _altered(storage.columns.get(at, ColumnStorage()), action, table.columns[at].type))
+
+
+def _with_column(table: Table, position: int, column: ColumnStorage) -> Table:
+    columns = {**table.storage.columns, position: column}
+    return replace(table, storage=replace(table.storage, columns={i: c for i, c in sorted(columns.items()) if c != ColumnStorage()}))
+
+
+def _altered(column: ColumnStorage, action: SetColumnStorage, type: Type) -> ColumnStorage:
+    """Returns the storage of a column of this type after an action. Raises 22023 and 0A000."""
+    varies = type.size == -1
+    if action.statistics is not None:
+        if action.statistics < -1:
+            raise InvalidParameterValue(f"statistics target {action.statistics} is too low")
+        return replace(column, statistics=min(action.statistics, STATISTICS_MAX))
+    if action.storage is not None:
+        storage = STORAGES.get(action.storage.lower())
+        if storage is None:
+            raise InvalidParameterValue(f'invalid storage type "{action.storage}"')
+        if not varies and storage != "p":
+            raise FeatureNotSupported(f"column data type {type} can only have storage PLAIN")
+        return replace(column, storage=storage)
+    method = METHODS.get((action.compression or "").lower())
+    if not varies and method:
+        raise FeatureNotSupported(f"column data type {type} does not support compression")
+    if method is None:
+        raise InvalidParameterValue(f'invalid compression method "{action.compression}"')
+    return replace(column, compression=method)
+
+
+def _replica_index(table: Table, name: str, catalog: Catalog) -> int:
+    """Returns the id of a unique index, 0 for that of the key of stored rows. Raises 42704, 42809, 0A000."""
+    key = next((key for key in constraints.keys_of(table, catalog) if key.name == name), None)
+    other = catalog.at(name, catalog.schema_of(table))
+    if key is None and other is None:
+        raise UndefinedObject(f'index "{name}" for table "{table.name}" does not exist')
+    if key is None and not isinstance(other, Index):
+        raise WrongObjectType(f'"{name}" is not an index')
+    if key is None and not (isinstance(other, Index) and other.depends[0] == table.id):
+        raise WrongObjectType(f'"{name}" is not an index for table "{table.name}"')
+    if key is None:
+        raise WrongObjectType(f'cannot use non-unique index "{name}" as replica identity')
+    if key.deferrable:
+        raise FeatureNotSupported(f'cannot use non-immediate index "{name}" as replica identity')
+    if any(column >= len(table.columns) for column in key.columns):
+        raise FeatureNotSupported(f'cannot use expression index "{name}" as replica identity')
+    if key.condition is not None:
+        raise FeatureNotSupported(f'cannot use partial index "{name}" as replica identity')
+    nullable = next((table.columns[i].name for i in key.columns if table.columns[i].nullable and i not in (table.key or ())), None)
+    if nullable is not None:
+        raise WrongObjectType(f'index "{name}" cannot be used as replica identity because column "{nullable}" is nullable')
+    return key.index
