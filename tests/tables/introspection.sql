@@ -66,3 +66,10 @@ SELECT p.proname, COALESCE(proargmodes::text[] && '{t,b,o}', false) AS returns_t
 SELECT array_length(array_agg(row(attname, attnum) ORDER BY attnum), 1) AS n FROM pg_attribute WHERE attrelid = 'books'::regclass AND attnum > 0;
 DROP TABLE books, authors;
 DROP TYPE state;
+CREATE TABLE expanded (a int, b text, c int, PRIMARY KEY (c, a));
+SELECT information_schema._pg_expandarray(conkey) AS k FROM pg_constraint WHERE conrelid = 'expanded'::regclass ORDER BY 1;
+SELECT information_schema._pg_expandarray(indkey) AS k FROM pg_index WHERE indrelid = 'expanded'::regclass ORDER BY 1;
+SELECT (information_schema._pg_expandarray(indkey)).n, (information_schema._pg_expandarray(indkey)).x FROM pg_index WHERE indrelid = 'expanded'::regclass ORDER BY 1;
+SELECT (k).n, (k).x, k FROM (SELECT information_schema._pg_expandarray(i.indkey) AS k FROM pg_index i WHERE indrelid = 'expanded'::regclass) s ORDER BY 1;
+SELECT (relname, relkind, relnatts, NULL, relhasindex) AS r, ROW(relname || ' x', '') AS q FROM pg_class WHERE relname = 'expanded';
+DROP TABLE expanded;

@@ -212,3 +212,21 @@ SELECT coalesce(nullif(a, 1), CASE WHEN a = 1 THEN coalesce(NULL, nextval('merge
 UPDATE merging SET a = coalesce(nullif(a, 3), nextval('merged_id_seq')::int) WHERE a = 3 RETURNING a;
 SELECT nextval('merged_id_seq');
 DROP TABLE merged, merging, cases;
+-- computed names
+CREATE SEQUENCE named;
+SELECT nextval('na' || 'med'), nextval(format('%I.%I', 'public', 'named')), currval('named'::text || '');
+SELECT nextval(n) AS v, n FROM (VALUES ('named'), ('public.named'), (NULL)) x (n);
+SELECT setval('nam' || 'ed', 100), nextval('named');
+SELECT setval(n, v, false) AS v FROM (VALUES ('named', 7)) x (n, v);
+SELECT nextval(lower('NAMED'));
+SELECT nextval('no' || 'pe');
+SELECT nextval(1.5);
+PREPARE by_name AS SELECT nextval($1);
+EXECUTE by_name ('named');
+EXECUTE by_name ('nowhere.named');
+CREATE TABLE numbered_by_name (id serial PRIMARY KEY, n text, v bigint);
+INSERT INTO numbered_by_name (n, v) SELECT n, nextval(n) FROM (VALUES ('named'), ('named')) x (n) RETURNING v;
+UPDATE numbered_by_name SET v = nextval(n) WHERE v = 10;
+SELECT count(DISTINCT v) FROM numbered_by_name;
+DROP TABLE numbered_by_name;
+DROP SEQUENCE named;

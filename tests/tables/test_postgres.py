@@ -20,6 +20,9 @@ SCRIPTS = (
     "statements",
     "functions",
     "indexes",
+    "storage",
+    "computed",
+    "public_schema",
     "constraints",
     "new_tables",
     "alter_table",
@@ -88,6 +91,8 @@ DIFFERENT: dict[str, str] = {
     "UPDATE n SET c = a WHERE id = 3": "detail",
     "ALTER TABLE n ALTER COLUMN a TYPE numeric(10, 1)": "detail",
     "EXECUTE by_mood ('glad')": "position",
+    "EXECUTE by_name ('nowhere.named')": "position",
+    "ALTER ROLE ALL RESET app.tenant": "message",
     **dict.fromkeys(
         (
             "EXECUTE by_complex ('(1)')",

@@ -171,7 +171,7 @@ class _Rules:
         return node
 
     def bracket(self, node: exp.Bracket) -> exp.Expr:
-        if is_vector(node.this):
+        if is_vector(node.this) and not node.meta.get(MADE):
             node.set("expressions", [exp.Add(this=exp.Paren(this=e), expression=exp.Literal.number(1)) for e in node.expressions])
         return node
 
@@ -311,6 +311,8 @@ class _Rules:
         rows: exp.Expr = exp.maybe_parse(f"list_transform(range(1, len({array.sql('duckdb')}) + 1), lambda i: {row})", dialect="duckdb")
         for function in rows.find_all(exp.Func):
             function.meta[MADE] = True
+        for element in rows.find_all(exp.Bracket):  # by DuckDB's subscripts, which begin at 1 for vectors, too
+            element.meta[MADE] = element.expressions[0].name == "i"
         return call("unnest", rows)
 
     def known(self, node: exp.Func) -> exp.Expr:

@@ -179,6 +179,8 @@ class SystemCatalog:
             if out is not None:
                 function = self.functions.all[out, 1][2]
                 column = pa.chunked_array([pa.array([None if v is None else function(int(v)) for v in column.to_pylist()], pa.string())])
+            elif pa.types.is_struct(column.type):
+                column = pa.chunked_array([pa.array(_record_texts(chunk), pa.string()) for chunk in column.chunks], pa.string())
             elif pa.types.is_list(column.type) and not field.type.is_array:
                 texts = [None if v is None else " ".join(map(str, v)) for v in column.to_pylist()]
                 column = pa.chunked_array([pa.array(texts, pa.string())])
@@ -189,6 +191,23 @@ class SystemCatalog:
                 column = column.cast(field.type.arrow)
             outputs.append(column)
         return pa.Table.from_arrays(outputs, schema=arrow_schema(description.fields))
+
+
+def _record_texts(rows: pa.StructArray) -> list[str | None]:
+    """Returns rows of numbers, texts and booleans as PostgreSQL prints them."""
+    fields = [field.to_pylist() for field in rows.flatten()]
+    present = rows.is_valid().to_pylist()
+    return [
+        f"({','.join(map(_field_text, row))})" if valid else None for valid, row in zip(present, zip(*fields, strict=True), strict=True)
+    ]
+
+
+def _field_text(value: object) -> str:
+    """Returns a field of a row: in double quotes if it is empty or has a character that is special in the text of a row."""
+    if value is None:
+        return ""
+    text = ("f", "t")[value] if isinstance(value, bool) else str(value)
+    return text if re.fullmatch(r'[^(),"\\\s]+', text) else '"' + re.sub(r'(["\\])', r"\1\1", text) + '"'
 
 
 REGISTERED = {"regclass": "regclass_out", "regtype": "regtype_out", "regproc": "regproc_out", "regnamespace": "regnamespace_out"}

@@ -31,6 +31,7 @@ TOLD = {
     "pg_lsn": (3220, 8, "text"),
     "anyarray": (2277, -1, "text"),
     "void": (2278, 4, "text"),
+    "record": (2249, -1, "text"),
 }
 TOLD_ARRAYS = {"aclitem": 1034, "regtype": 2211}
 
@@ -142,6 +143,8 @@ def columns_of(tree: exp.Expr, duckdb_types: list[str]) -> list[str]:
 def by_duckdb(theirs: str) -> str:
     if theirs.endswith("[]"):
         return "_" + BY_DUCKDB.get(theirs[:-2], "text")
+    if theirs.startswith("STRUCT"):
+        return "record"
     return "numeric" if theirs.startswith("DECIMAL") else BY_DUCKDB.get(theirs, "text")
 
 

@@ -20,8 +20,9 @@ from tailgate.lake.errors import (
     TailgateError,
     UndefinedTable,
 )
+from tailgate.sql.binder.sequence_calls import PRIVILEGES, sequence_id
 from tailgate.sql.functions.session_values import NAMES
-from tailgate.sql.plan.session_calls import ROW_FUNCTIONS, SessionCall
+from tailgate.sql.plan.session_calls import ROW_FUNCTIONS, SEQUENCE_FUNCTIONS, SessionCall
 from tailgate.sql.sequence_definitions import moved, numbers
 
 ROWS_AT_ONCE = 1_000  # of which calls are evaluated before other tasks of the event loop run
@@ -39,7 +40,7 @@ async def evaluated(session: Session, calls: tuple[SessionCall, ...], arguments:
 
     Raises 55000, 2200H, 22003, 25006.
     """
-    if rows and all(call.name == "nextval" and not call.conditional for call in calls):
+    if rows and all(call.name == "nextval" and call.sequence and not call.conditional for call in calls):
         ids = [call.sequence for call in calls]
         new_values = {id: await _next(session, _sequence(session, id), rows * ids.count(id)) for id in dict.fromkeys(ids)}
         return [new_values[id][ids[:i].count(id) :: ids.count(id)] for i, id in enumerate(ids)]
@@ -60,9 +61,15 @@ async def called(session: Session, call: SessionCall, arguments: Values[object])
         return _last(session)
     if call.name in NAMES:
         return await _value(session, call, arguments)
-    if not call.sequence:
+    if not call.sequence and call.name not in SEQUENCE_FUNCTIONS:
         raise FeatureNotSupported(f"{call.name} in a statement that writes is not supported", hint="Call it in a SELECT without FROM.")
-    sequence = _sequence(session, call.sequence)
+    if call.sequence:
+        sequence = _sequence(session, call.sequence)
+    else:
+        name, *arguments = arguments
+        if name is None:
+            return None
+        sequence = _named(session, call.name, str(name))
     if call.name in ROW_FUNCTIONS:
         return (await _row(session, sequence))[call.name]
     match call.name:
@@ -148,6 +155,16 @@ def _sequence(session: Session, id: int) -> Sequence:
     if not isinstance(item, Sequence):
         raise UndefinedTable("a sequence that the statement uses was dropped")
     return session.sequences.at_position(item) if temporary else session.transaction.moved_sequence(item)
+
+
+def _named(session: Session, function: str, name: str) -> Sequence:
+    """Returns the sequence with a computed name. Raises 3F000, 42P01, 42809, 42501."""
+    catalog, role = session.catalog, session.access.role
+    id = sequence_id(name, catalog)
+    sequence = _sequence(session, id)
+    if not is_temporary(id) and not any(catalog.may(role, privilege, id) for privilege in PRIVILEGES[function]):
+        raise InsufficientPrivilege(f"permission denied for sequence {sequence.name}")
+    return sequence
 
 
 def _move_temporary(session: Session, after: Sequence) -> None:

@@ -19,11 +19,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import InvalidColumnReference, TailgateError, UndefinedColumn, UndefinedParameter, UndefinedTable
+from tailgate.lake.errors import AmbiguousColumn, InvalidColumnReference, TailgateError, UndefinedColumn, UndefinedParameter, UndefinedTable
+from tailgate.lake.types import OID
 from tailgate.sql.binder.context import Closure, ExpressionBinder, Level, QueryBinder
 from tailgate.sql.binder.scope import Table, placed, whole_row
 from tailgate.sql.grammar.names import position
-from tailgate.sql.plan import Scalar
+from tailgate.sql.plan import And, Case, IsNull, Literal, Scalar
 
 DISTANCE_MAX = 3  # edits between a misspelled name and a suggested one
 UNSEEN = "but it cannot be referenced from this part of the query."
@@ -51,6 +52,8 @@ def find_column(binder: ExpressionBinder, name: str, table: str | None, position
     `item` is the id of the relation if its schema is named, else 0.
     """
     scalar = _lookup(binder, name, table, position, item)
+    if scalar is None and name == "tableoid":
+        scalar = _table_oid(binder, table, position, item)
     if scalar is not None:
         return scalar
     if table is None and any(b.scope.table(name) for b, _ in _places(binder)):
@@ -80,6 +83,24 @@ def _lookup(binder: ExpressionBinder, name: str, table: str | None, position: in
             return closure.capture(scalar, position)
         if scalar is not None or of is not None:
             return scalar
+    return None
+
+
+def _table_oid(binder: ExpressionBinder, table: str | None, position: int | None, item: int) -> Scalar | None:
+    """Returns the oid of a table in FROM, NULL in rows in which an outer join has no row of it. Raises 42702."""
+    for place, closure in _places(binder):
+        named = [t for t in place.scope.tables if table is None or (t.alias == table and item in (0, t.item))]
+        tables = [t for t in named if t.oid]
+        if len(tables) > 1:
+            raise AmbiguousColumn('column reference "tableoid" is ambiguous', position=position)
+        if tables:
+            oid = Literal(tables[0].oid, OID, position)
+            if not tables[0].optional:
+                return oid
+            columns = (c.scalar if closure is None else closure.capture(c.scalar, position) for c in tables[0].columns)
+            return Case(((And(tuple(map(IsNull, columns))), Literal(None, OID)),), oid, OID)
+        if table is not None and named:
+            return None
     return None
 
 

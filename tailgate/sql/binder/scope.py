@@ -34,6 +34,7 @@ class Table:
     `item`: the id of the catalog item if the alias is its name, else 0. Items in different schemas
     can have the same name.
     `optional`: an outer join may have no row of the table. The columns are then NULL.
+    `oid`: the id of the catalog item if it has a column `tableoid`, else 0.
     """
 
     alias: str
@@ -42,6 +43,7 @@ class Table:
     value: bool = False
     item: int = 0
     optional: bool = False
+    oid: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ def of(
     item: int = 0,
     hidden: Collection[int] = (),
     demands: Sequence[Demand | None] = (),
+    oid: int = 0,
 ) -> Scope:
     """Returns the scope of one relation.
 
@@ -139,4 +142,4 @@ def of(
     shown = names + tuple(f.name for f in fields[len(names) :])
     needs = (*demands, *(None for _ in fields[len(demands) :]))
     columns = tuple(Named(shown[i], Column(i, f.type), i in hidden, needs[i]) for i, f in enumerate(fields))
-    return Scope(columns, (Table(alias, columns, relation, item=item),))
+    return Scope(columns, (Table(alias, columns, relation, item=item, oid=oid),))

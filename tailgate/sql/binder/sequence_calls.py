@@ -1,7 +1,8 @@
 """Calls of nextval, currval, lastval and setval.
 
 A call is allowed where it is known how often PostgreSQL evaluates it: in VALUES, SET, DEFAULT and the output of SELECT
-(`sql.plan.session_calls`). The name of the sequence is a literal, whose id becomes part of the plan.
+(`sql.plan.session_calls`). If the name of the sequence is a literal, its id becomes part of the plan. A computed name is looked up
+when the call is evaluated.
 
 Source: PostgreSQL 15, src/backend/commands/sequence.c; "Sequence Manipulation Functions".
 """
@@ -13,7 +14,7 @@ from sqlglot import exp
 from tailgate.lake.catalog import Catalog, Sequence
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, InvalidName, UndefinedColumn, UndefinedFunction, UndefinedTable, WrongObjectType
-from tailgate.lake.types import BOOL, INT8, Type
+from tailgate.lake.types import BOOL, INT8, TEXT, Type
 from tailgate.sql.authorization import OR, Demand
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.types.coercion import bare_type, coerce
@@ -41,9 +42,10 @@ def bind_sequence_call(binder: ExpressionBinder, name: str, nodes: list[exp.Expr
         raise FeatureNotSupported(f"{name} in {binder.clause} is not supported", hint=HINT, position=at)
     arguments: list[Scalar] = []
     if nodes:
-        sequence = _sequence(binder, name, nodes[0])
-        arguments.append(Literal(sequence, INT8))
-        binder.level.names.demands[Demand(OR.join(PRIVILEGES[name]), sequence, binder.level.names.readers)] = None
+        sequence = _sequence(binder, name, nodes[0], at)
+        arguments.append(sequence)
+        if isinstance(sequence, Literal) and isinstance(sequence.value, int):
+            binder.level.names.demands[Demand(OR.join(PRIVILEGES[name]), sequence.value, binder.level.names.readers)] = None
     if name == "setval":
         arguments += [_argument(binder, node, type, at) for node, type in zip(nodes[1:], (INT8, BOOL), strict=False)]
         arguments += [Literal(True, BOOL)] * (3 - len(arguments))
@@ -58,21 +60,29 @@ def _argument(binder: ExpressionBinder, node: exp.Expr, type: Type, at: int | No
     return scalar
 
 
-def _sequence(binder: ExpressionBinder, function: str, node: exp.Expr) -> int:
-    """Returns the id of the sequence that a literal names. A number is an id, as in PostgreSQL's regclass."""
+def _sequence(binder: ExpressionBinder, function: str, node: exp.Expr, call_at: int | None) -> Scalar:
+    """Returns the id of the sequence that a literal names, or a computed name, as text."""
     if isinstance(node, exp.Cast) and node.args["to"].text("kind") in ("regclass", "text"):
         node = node.this
     at = position(node)
     if node.name == "pg_get_serial_sequence" and len(node.expressions) == 2 and all(_is_text(argument) for argument in node.expressions):
         table, column = (argument.this for argument in node.expressions)
-        return _owned(table, column, binder.level.names.catalog)
-    if not isinstance(node, exp.Literal) or not node.is_string:
+        return Literal(_owned(table, column, binder.level.names.catalog), INT8)
+    if isinstance(node, exp.Literal) and node.is_string:
+        return Literal(sequence_id(node.this, binder.level.names.catalog, at), INT8)
+    if binder.clause == "DEFAULT expressions":
         hint = "Write the name of the sequence as a literal."
-        raise FeatureNotSupported(f"{function} of a computed name is not supported", hint=hint, position=at)
-    text = node.this
-    if text.isascii() and text.isdecimal():
-        return int(text)
-    return _found(text, binder.level.names.catalog, at).id
+        raise FeatureNotSupported(f"{function} of a computed name in DEFAULT is not supported", hint=hint, position=at)
+    value = binder.bind(node)
+    scalar = coerce(value, TEXT, binder.parameters)
+    if scalar is None:
+        raise UndefinedFunction(f"function {function}({bare_type(value.type)}) does not exist", hint=NO_MATCH, position=call_at)
+    return scalar
+
+
+def sequence_id(text: str, catalog: Catalog, at: int | None = None) -> int:
+    """Returns the id of the sequence that a text names. A number is an id, as in PostgreSQL's regclass. Raises 3F000, 42P01, 42809."""
+    return int(text) if text.isascii() and text.isdecimal() else _found(text, catalog, at).id
 
 
 def _is_text(node: exp.Expr) -> bool:

@@ -6,14 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.types import BOOL
 from tailgate.sql.decorrelate import subquery_joins
 from tailgate.sql.decorrelate.in_any_all import as_exists, negated
-from tailgate.sql.plan import And, Filter, Join, JoinKind, Not, Or, Project, Reduce, Relation, Scalar
+from tailgate.sql.decorrelate.unnested import equal
+from tailgate.sql.plan import And, Filter, Join, JoinKind, Literal, Not, Or, Project, Reduce, Relation, Scalar, UnionAll
 from tailgate.sql.plan.correlation import has_subqueries, subqueries_of
-from tailgate.sql.plan.properties import is_volatile
+from tailgate.sql.plan.properties import is_volatile, key
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuild, shifted
 from tailgate.sql.plan.subqueries import Dependent, Subquery, as_scalar, dependent, subquery
-from tailgate.sql.plan.traversal import inputs, scalars_of, take, with_inputs, with_scalars
+from tailgate.sql.plan.traversal import column, inputs, project, scalars_of, take, with_inputs, with_scalars
 
 Rewritten = dict[int, tuple[Relation, Relation]]  # by id(): a relation and its rewritten form
 
@@ -83,9 +85,9 @@ class ExtendedRelation:
             return rebuild(scalar, self.value)
         if inner.kind == "any":
             return self.value(as_exists(inner, self.relation.columns))
-        for key in ((inner, None), (inner, inner.position)):
-            if key in self.values:
-                return self.values[key]
+        for place in ((inner, None), (inner, inner.position)):
+            if place in self.values:
+                return self.values[place]
         arguments = tuple(map(self.value, inner.arguments))
         closed = replace(inner, arguments=arguments, relation=decorrelate(inner.relation, self.rewritten))
         # The domain is taken from the original rows, unless an argument is a subquery's value.
@@ -141,7 +143,7 @@ def _join(join: Join, rewritten: Rewritten) -> Relation:
     """Rewrites the subqueries in the ON of a join.
 
     Those of an inner join become a filter above it. Those of an outer join are joined to the side
-    whose columns they read. Raises 0A000 if they read both sides.
+    whose columns they read.
     """
     conditions = conjuncts(join.condition)
     plain = tuple(c for c in conditions if not has_subqueries(c))
@@ -164,9 +166,32 @@ def _join(join: Join, rewritten: Rewritten) -> Relation:
         apart = tuple(moved(c, width, added) for c in conditions)
         wide = replace(join, left=row.relation, condition=conjunction(_replaced(apart, row.value)))
         return take(wide, (*range(width), *range(width + added, len(wide.columns))))
-    raise FeatureNotSupported(
-        "a subquery in the ON of an outer join that reads both its sides is not supported", position=subqueries[0].position
-    )
+    return _with_unmatched(join, rewritten)
+
+
+def _with_unmatched(join: Join, rewritten: Rewritten) -> Relation:
+    """Returns an outer join as the inner join and the rows of a side that have no row in it. Raises 0A000 for sides that are volatile.
+
+    L ⟕ R = (L ⋈ R) ∪ ((L ▷ (L ⋈ R)) × NULL), where ▷ compares the columns of L, or those of its key.
+    """
+    if is_volatile(join.left) or is_volatile(join.right):
+        what = "a subquery in the ON of an outer join that reads both its sides, one of which is volatile,"
+        raise FeatureNotSupported(f"{what} is not supported", position=join.position)
+    matched = _join(replace(join, kind="inner"), rewritten)
+    width, fields = len(join.left.columns), join.columns
+    nulls = tuple(Literal(None, field.type) for field in fields)
+    parts = [matched]
+    for kind, side, first in (("left", join.left, 0), ("right", join.right, width)):
+        if join.kind not in (kind, "full"):
+            continue
+        identifying = key(side)
+        places = tuple(range(len(side.columns))) if identifying is None else tuple(identifying)
+        of_matched = take(matched, tuple(first + i for i in places))
+        same = tuple(equal(column(side, i), column(of_matched, n, len(side.columns)), nulls=True) for n, i in enumerate(places))
+        unmatched = Join(side, of_matched, "anti", conjunction(same or (Literal(True, BOOL),)))
+        own = tuple(column(side, i) for i in range(len(side.columns)))
+        parts.append(project(unmatched, (*nulls[:first], *own, *nulls[first + len(own) :]), fields))
+    return UnionAll(tuple(parts), fields)
 
 
 def _replaced(scalars: tuple[Scalar, ...], new: Callable[[Scalar], Scalar]) -> tuple[Scalar, ...]:

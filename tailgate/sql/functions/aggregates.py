@@ -174,3 +174,15 @@ ROWS = (
     _aggregate("percentile_cont", ("float8[]", "interval"), "interval[]", "", ""),
     _aggregate("percentile_disc", ("float8[]", "any"), "float8[]", "", ""),
 )  # fmt: skip
+
+# the template of string_agg with a delimiter that differs from row to row
+JOINED = {
+    "text": "tg_joined(list({distinct}[{0}, {1}]{order}){present})",
+    "bytea": "tg_joined_bytes(list({distinct}[{0}, {1}]{order}){present})",
+}
+EMPTY = "''"
+_BEHIND = "list_transform(l, lambda tg_p, tg_i: CASE WHEN tg_i = 1 THEN tg_p[1] ELSE coalesce(tg_p[2], {}) || tg_p[1] END)"
+MACROS = (
+    f"tg_joined(l) AS array_to_string({_BEHIND.format(EMPTY)}, {EMPTY})",
+    f"tg_joined_bytes(l) AS list_reduce({_BEHIND.format(f'{EMPTY}::BLOB')}, lambda tg_a, tg_b: tg_a || tg_b)",
+)

@@ -56,7 +56,8 @@ Kind: TypeAlias = Callable[[Function], bool]  # whether a function is of a kind
 
 @dataclass(frozen=True, slots=True)
 class SessionCall:
-    """A call, or a column of a sequence's row. `sequence`: the id, 0 for lastval and for functions that are not about sequences.
+    """A call, or a column of a sequence's row. `sequence`: the id, 0 for lastval, for functions that are not about sequences, and if
+    the name is computed: then it is the first of `arguments`.
 
     `arguments`: the others, of setval, advisory locks and current_setting: constants, or columns of the source. `conditional`: the
     only argument is the condition under which the call is evaluated for a row; otherwise its value is NULL.
@@ -236,9 +237,9 @@ def _session_call(call: Call) -> SessionCall:
     if call.function.arguments[:1] != ("regclass",):
         return SessionCall(call.function.name, 0, call.arguments)
     sequence, *arguments = call.arguments
-    id = sequence.value if isinstance(sequence, Literal) else 0
-    assert isinstance(id, int)
-    return SessionCall(call.function.name, id, tuple(arguments))
+    if isinstance(sequence, Literal) and isinstance(sequence.value, int):
+        return SessionCall(call.function.name, sequence.value, tuple(arguments))
+    return SessionCall(call.function.name, 0, call.arguments)
 
 
 def _replaced(calls: list[SessionCall], value: Callable[[int, Type], Scalar]) -> Callable[[Scalar], Scalar]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tailgate.lake.errors import FeatureNotSupported
-from tailgate.sql.functions.aggregates import STRICT, WITHIN_GROUP
+from tailgate.sql.functions.aggregates import JOINED, STRICT, WITHIN_GROUP
 from tailgate.sql.plan import AggregateCall, Scalar, SortKey
 from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.plan.sort_keys import sort_key
@@ -15,10 +14,9 @@ Spell = Callable[[Scalar], str]
 
 
 def aggregate(call: AggregateCall, spell: Spell) -> str:
-    """Returns the SQL of an aggregate. Raises 0A000 if the delimiter of string_agg is not constant."""
+    """Returns the SQL of an aggregate."""
     function, operands = call.function, arguments(call)
-    if function.name == "string_agg" and columns_of(operands[1]):
-        raise FeatureNotSupported("string_agg with a delimiter that is not constant is not supported", position=call.position)
+    template = JOINED[function.arguments[0]] if function.name == "string_agg" and columns_of(operands[1]) else function.duckdb
     texts = [spell(a) for a in operands]
     conditions = [] if call.filter is None else [spell(call.filter)]
     present = [f"{texts[i]} IS NOT NULL" for i in STRICT.get(function.name, (0,)) if i < len(texts)]
@@ -29,7 +27,7 @@ def aggregate(call: AggregateCall, spell: Spell) -> str:
         "present": filter_clause([*conditions, *present]),
         **(general_values(texts[0], conditions, present, distinct=call.distinct) if function.takes_general else {}),
     }
-    return fill_template(function.duckdb, texts, [a.type for a in operands], call.type, call.type.duckdb, marks=marks)
+    return fill_template(template, texts, [a.type for a in operands], call.type, call.type.duckdb, marks=marks)
 
 
 def general_values(text: str, conditions: list[str], present: list[str], *, distinct: bool = False, over: str = "") -> dict[str, str]:

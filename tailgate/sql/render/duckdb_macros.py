@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tailgate.sql.functions import arithmetic, arrays, comparison, datetime
+from tailgate.sql.functions import aggregates, arithmetic, arrays, comparison, datetime
 from tailgate.sql.functions.general import macros as general
 
 OUT_OF_RANGE = f"abs(months) >= {2**31} OR abs(days) >= {2**31} OR abs(micros) >= {2**63}"
@@ -29,6 +29,7 @@ _MACROS = (
     "tg_about(l, place) AS tg_between(tg_at(l, floor(place)), tg_at(l, ceil(place)), place - floor(place))",
     f"tg_percentile_cont(l, f) AS {PERCENTILE} tg_about(l, f * (len(l) - 1)) END",
     f"tg_like_any(x, p) AS CASE WHEN {SIMPLE} THEN x LIKE p ESCAPE '\\' ELSE tg_like(x, p) END",
+    *aggregates.MACROS,
     *arrays.MACROS,
     *general.MACROS,
 )

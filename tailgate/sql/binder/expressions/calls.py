@@ -39,7 +39,7 @@ from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.type_resolution import WITHOUT_NAME
-from tailgate.sql.plan import And, Call, Case, Coalesce, GreatestLeast, IsNull, Literal, Not, Parameter, Scalar
+from tailgate.sql.plan import And, Call, Case, Coalesce, GreatestLeast, InList, IsNull, Literal, Not, Or, Parameter, Scalar
 from tailgate.sql.plan.rewriting import parts
 from tailgate.sql.plan.rows import ARRAY_LINES, is_row, of_row, unless_null
 from tailgate.sql.plan.session_calls import SEQUENCE_FUNCTIONS
@@ -50,6 +50,21 @@ from tailgate.values.times.units import TRUNCATABLE, UNITS_BY_SPELLING
 CONVERSIONS = {"to_json": JSON, "to_jsonb": JSONB}
 BUILDERS = {f"{type.name}_build_{what}": type for type in (JSON, JSONB) for what in ("array", "object")}
 SCHEMAS = ("pg_catalog", "public")  # of built-in functions
+FLOAT8 = Type("float8")
+
+
+def _unit_error(sqlstate: str, refused: str) -> Function:
+    """Returns a function of a unit and the name of a type that raises an error."""
+    return Function(
+        "no_part",
+        ("text", "text"),
+        "float8",
+        f"CAST(raise_error(concat('\\u0001{sqlstate}unit \"', {{0}}, '\" not {refused} for type ', {{1}})) AS DOUBLE)",
+        f"CAST(error('[{sqlstate}] unit \"' || {{0}} || '\" not {refused} for type ' || {{1}}) AS DOUBLE)",
+    )
+
+
+UNKNOWN_UNIT, UNSUPPORTED_UNIT = _unit_error("22023", "recognized"), _unit_error("0A000", "supported")
 
 
 def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
@@ -226,7 +241,7 @@ def _with_unit(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: i
         raise UndefinedFunction(f"function {name}({types}) does not exist", hint=NO_MATCH, position=at)
     unit, value = operands
     if not isinstance(unit, Literal) or not isinstance(unit.value, str):
-        raise FeatureNotSupported(f"{name} with a unit that is not a literal is not supported", position=at)
+        return _computed_part(binder, unit, value, at)
     if value.type == UNKNOWN:
         raise _ambiguous(name, at)
     is_time = value.type.facts.category in "DT" and not (name == "date_trunc" and value.type.name == "timetz")
@@ -238,7 +253,10 @@ def _with_unit(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: i
         value = cast(value, Type("timestamptz"), binder.parameters, at)
     if name == "date_trunc" and value.type.name == "time":
         value = cast(value, Type("interval"), binder.parameters, at)
-    row = next((r for r in catalogue.calls(f"{name}:{canonical}") if r.arguments == (value.type.name,)), None)
+    row = _part(name, canonical, value.type)
+    if row is None and name == "date_part" and value.type.name == "date":
+        value = cast(value, Type("timestamp"), binder.parameters, at)
+        row = _part(name, canonical, value.type)
     if row is not None:
         return binder.call(row, [value], at)
     message = f'unit "{word}" not %s for type {bare_type(value.type)}'
@@ -246,9 +264,35 @@ def _with_unit(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: i
     raise FeatureNotSupported(message % "supported") if is_unit else InvalidParameterValue(message % "recognized")
 
 
-def _ambiguous(name: str, at: int | None) -> TailgateError:
+def _part(name: str, unit: str, type: Type) -> Function | None:
+    """Returns the row of a function for a unit and the type of the value, or None if there is none."""
+    return next((row for row in catalogue.calls(f"{name}:{unit}") if row.arguments == (type.name,)), None)
+
+
+def _computed_part(binder: ExpressionBinder, unit: Scalar, value: Scalar, at: int | None) -> Scalar:
+    """Binds date_part() with a computed unit: CASE with a branch for each unit. Raises 42883, 42725."""
+    if value.type == UNKNOWN:
+        raise _ambiguous("date_part", at, str(bare_type(unit.type)))
+    word = coerce(unit, TEXT, binder.parameters)
+    if word is None or value.type.facts.category not in "DT" or value.type.is_array:
+        types = f"{bare_type(unit.type)}, {bare_type(value.type)}"
+        raise UndefinedFunction(f"function date_part({types}) does not exist", hint=NO_MATCH, position=at)
+    if value.type.name == "date":
+        value = cast(value, Type("timestamp"), binder.parameters, at)
+    word = binder.call(function("lower", (TEXT,), at), [word], at)
+    refusal = word, Literal(str(bare_type(value.type)), TEXT)
+    branches: list[tuple[Scalar, Scalar]] = [(Or((IsNull(word), IsNull(value))), Literal(None, FLOAT8))]
+    for canonical in dict.fromkeys(UNITS_BY_SPELLING.values()):
+        spellings = tuple(Literal(spelling, TEXT) for spelling, of in UNITS_BY_SPELLING.items() if of == canonical)
+        row = _part("date_part", canonical, value.type)
+        part = Call(UNSUPPORTED_UNIT, refusal, FLOAT8, at) if row is None else binder.call(row, [value], at)
+        branches.append((InList(word, spellings), part))
+    return Case(tuple(branches), Call(UNKNOWN_UNIT, refusal, FLOAT8, at), FLOAT8)
+
+
+def _ambiguous(name: str, at: int | None, unit: str = "unknown") -> TailgateError:
     return AmbiguousFunction(
-        f"function {name}(unknown, unknown) is not unique",
+        f"function {name}({unit}, unknown) is not unique",
         hint="Could not choose a best candidate function. You might need to add explicit type casts.",
         position=at,
     )

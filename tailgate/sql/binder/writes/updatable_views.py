@@ -80,8 +80,8 @@ class Target:
 
     def scope(self, alias: str | None) -> Scope:
         """Returns the names of the columns."""
-        item = 0 if alias else self.relation.id
-        return Scope(self.columns, (scopes.Table(alias or self.relation.name, self.columns, self.relation.name, item=item),))
+        item, oid = 0 if alias else self.relation.id, self.relation.id if isinstance(self.relation, Table) else 0
+        return Scope(self.columns, (scopes.Table(alias or self.relation.name, self.columns, self.relation.name, item=item, oid=oid),))
 
     def position(self, name: str, at: int | None, verb: str = "update") -> int:
         """Returns the position in the table of a column. Raises 42703, and 0A000 if it is computed. `verb`: of the error."""

@@ -213,9 +213,13 @@ def _month_length(year: int, month: int) -> int:
 
 @udf("timestamp", "timestamp", to="interval")
 def age(a: int, b: int) -> Interval:
-    """Returns the difference of two timestamps in years, months and days."""
-    if a in INFINITIES_TIME or b in INFINITIES_TIME:
+    """Returns the difference of two timestamps in years, months and days.
+
+    PostgreSQL 15 computes with infinity as the number that stores it, in microseconds since 2000.
+    """
+    if -INFINITE_TIME in (a, b):
         raise DatetimeFieldOverflow("timestamp out of range")
+    a, b = (value + EPOCH_2000_S * SECOND if value == INFINITE_TIME else value for value in (a, b))
     negative = a < b
     (later_day, later_time), (earlier_day, earlier_time) = (divmod(v, DAY) for v in ((b, a) if negative else (a, b)))
     later, earlier = civil(later_day), civil(earlier_day)

@@ -22,6 +22,8 @@ import tailgate.functions.numeric.Numbers;
  * tailgate/sql/compute/time/times.py} computes the same and names the sources.
  */
 public final class Times {
+  private static final int DAY_OF_2000 = 10_957;  // PostgreSQL's epoch, in days since 1970
+
   private Times() {}
 
   // ---- construction -----------------------------------------------------------------------------
@@ -177,12 +179,12 @@ public final class Times {
    * days only.
    */
   public static InternalRow age(long a, long b) {
-    if (Timestamps.isInfinite(a) || Timestamps.isInfinite(b)) throw Timestamps.outOfRange("timestamp out of range");
+    if (Math.min(a, b) == -Timestamps.INFINITE) throw Timestamps.outOfRange("timestamp out of range");
     boolean negative = a < b;
     long later = negative ? b : a;
     long earlier = negative ? a : b;
-    LocalDate laterDate = LocalDate.ofEpochDay(Math.floorDiv(later, TimeUnits.DAY));
-    LocalDate earlierDate = LocalDate.ofEpochDay(Math.floorDiv(earlier, TimeUnits.DAY));
+    LocalDate laterDate = day(later);
+    LocalDate earlierDate = day(earlier);
     int months = (laterDate.getYear() - earlierDate.getYear()) * 12
         + laterDate.getMonthValue() - earlierDate.getMonthValue();
     int days = laterDate.getDayOfMonth() - earlierDate.getDayOfMonth();
@@ -196,6 +198,11 @@ public final class Times {
       months--;
     }
     return (negative ? new Interval(-months, -days, -micros) : new Interval(months, days, micros)).row();
+  }
+
+  /** Returns the day of a timestamp. That of infinity is the day of the number that stores it in PostgreSQL 15. */
+  private static LocalDate day(long micros) {
+    return LocalDate.ofEpochDay(Math.floorDiv(micros, TimeUnits.DAY) + (Timestamps.isInfinite(micros) ? DAY_OF_2000 : 0));
   }
 
   public static long timeAdd(long micros, InternalRow interval) {

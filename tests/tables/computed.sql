@@ -1,0 +1,58 @@
+-- arguments that are computed for each row
+CREATE TABLE units (id int PRIMARY KEY, u text, ts timestamp, tz timestamptz, d date, i interval, t time, z timetz);
+INSERT INTO units SELECT n, u, '2024-02-29 13:14:15.678901', '2024-02-29 13:14:15.678901+02', '2024-02-29', '14 months 5 days 06:07:08.9', '11:12:13.5', '11:12:13.5+03' FROM unnest(ARRAY['year', 'YEARS', 'mon', 'quarter', 'day', 'hour', 'minute', 'second', 'milliseconds', 'us', 'decade', 'century', 'millennium', 'epoch', NULL]) WITH ORDINALITY x (u, n);
+SELECT id, date_part(u, ts), date_part(u, tz), date_part(u, i) FROM units ORDER BY id;
+SELECT id, date_part(u, d) FROM units ORDER BY id;
+SELECT u, date_part(u, t), date_part(u, z) FROM units WHERE u IN ('hour', 'minute', 'second', 'milliseconds', 'us', 'epoch') ORDER BY id;
+SELECT date_part(v, ts) FROM units, (VALUES ('dow'), ('isodow'), ('doy'), ('week'), ('isoyear')) x (v) WHERE id = 1 ORDER BY v;
+SELECT date_part('dow' || id, ts) FROM units WHERE id = 1;
+SELECT date_part(u, t) FROM units WHERE u = 'year';
+SELECT date_part(u || '', i) FROM units WHERE id > 100;
+SELECT date_part('timezone' || '', ts) FROM units WHERE id = 1;
+SELECT date_part('nope' || '', NULL::timestamp), date_part(NULL::text, ts) FROM units WHERE id = 1;
+SELECT date_part(id, ts) FROM units;
+SELECT date_part(u, 'x') FROM units;
+SELECT date_part(u, id) FROM units;
+SELECT date_part('hour', d), date_part('second', d), date_part('epoch', d) FROM units WHERE id = 1;
+SELECT date_part('day' || '', d), date_part('julian', d) FROM units WHERE id = 1;
+PREPARE part AS SELECT date_part($1, ts) FROM units WHERE id = 1;
+EXECUTE part ('month');
+EXECUTE part ('nope');
+SELECT id, date_trunc(u, ts) FROM units WHERE u IN ('year', 'hour') ORDER BY id;
+SELECT count(*), date_part(u, ts) AS p FROM units GROUP BY date_part(u, ts) ORDER BY 2;
+-- string_agg with a delimiter of each row
+CREATE TABLE words (id int PRIMARY KEY, w text, d text, b bytea, e bytea);
+INSERT INTO words VALUES (1, 'a', ',', 'a', ','), (2, 'b', '; ', 'b', NULL), (3, NULL, '!', NULL, '!'), (4, 'c', NULL, 'c', '-'), (5, 'd', '-', 'd', '');
+SELECT string_agg(w, d ORDER BY id), string_agg(w, d ORDER BY id DESC), string_agg(b, e ORDER BY id) FROM words;
+SELECT string_agg(w, d ORDER BY id) FROM words WHERE id > 100;
+SELECT id % 2 AS odd, string_agg(w, d || id ORDER BY id) FILTER (WHERE id < 5) AS s FROM words GROUP BY 1 ORDER BY 1;
+SELECT string_agg(DISTINCT w, d) FROM (VALUES ('x', ','), ('x', ','), ('y', ';')) v (w, d);
+SELECT string_agg(NULL::text, d) FROM words;
+-- the oid of a table
+CREATE VIEW words_view AS SELECT id FROM words;
+CREATE TABLE others (id int PRIMARY KEY, x int);
+INSERT INTO others VALUES (1, NULL), (7, 2);
+SELECT c.relname FROM pg_class c WHERE c.oid = 1259;
+SELECT id, tableoid > 0 AS own FROM words ORDER BY id;
+SELECT words.tableoid = w.tableoid AS same, count(*) FROM words JOIN words w USING (id) GROUP BY 1;
+SELECT tableoid FROM words, others;
+SELECT tableoid FROM words_view;
+SELECT words_view.tableoid FROM words_view;
+SELECT w.tableoid FROM (SELECT id FROM words) w;
+SELECT x.id, o.tableoid IS NULL AS missing FROM words x LEFT JOIN others o USING (id) ORDER BY 1;
+SELECT id, (SELECT o.tableoid <> words.tableoid FROM others o WHERE o.id = words.id) AS other FROM words ORDER BY id;
+UPDATE others SET x = 3 WHERE tableoid > 0 RETURNING id, tableoid > 0 AS own;
+DELETE FROM others WHERE tableoid = 0;
+SELECT * FROM others ORDER BY id;
+-- subqueries in ON of outer joins that read both sides
+SELECT w.id, o.id AS o FROM words w LEFT JOIN others o ON EXISTS (SELECT 1 FROM units u WHERE u.id = w.id AND u.id <= o.id) ORDER BY 1, 2;
+SELECT w.id, o.id AS o FROM words w RIGHT JOIN others o ON w.id < (SELECT max(u.id) FROM units u WHERE u.id < o.id AND u.id > w.id) ORDER BY 1, 2;
+SELECT w.id, o.id AS o FROM words w FULL JOIN others o ON w.id = o.id AND w.id IN (SELECT u.id + o.id - 1 FROM units u WHERE u.id = w.id) ORDER BY 1, 2;
+SELECT a.w, b.w AS v FROM (SELECT w FROM words UNION ALL SELECT w FROM words) a LEFT JOIN words b ON b.w = a.w AND b.id = (SELECT min(u.id) FROM units u WHERE u.id >= length(a.w) AND u.id <= b.id) ORDER BY 1, 2;
+SELECT w.id, o.id AS o FROM words w LEFT JOIN others o ON w.id = o.id AND (SELECT count(*) FROM units u WHERE u.id < w.id + o.id) > 0 WHERE o.id IS NULL ORDER BY 1;
+SELECT age(timestamp 'infinity', timestamp '2000-01-01'), age(timestamp '2000-01-01', timestamp 'infinity');
+SELECT age(timestamp '-infinity', timestamp '2000-01-01');
+SELECT age(timestamp '2000-01-01', timestamp '-infinity');
+SELECT age(timestamp 'infinity', timestamp 'infinity'), age(timestamptz 'infinity', timestamptz '2024-02-29 12:00+00');
+DROP VIEW words_view;
+DROP TABLE words, others, units;
