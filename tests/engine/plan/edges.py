@@ -105,6 +105,8 @@ EDGES = (
     ("SELECT q.b AS c, q.x, x.b FROM (SELECT y.a, z.b, z.x FROM e AS y LEFT JOIN u AS z ON y.b = z.a) AS q {LEFT|FULL} JOIN u AS x"
     " ON x.a = q.b"),
     "SELECT x.a, x.b FROM {e|u} AS x LEFT JOIN {e|u} AS y ON x.a = y.{a|b}",
+    ("SELECT x.a, x.x, y.x AS s FROM {e|u} AS x {LEFT|RIGHT|FULL} JOIN {e|u} AS y ON {x.a = y.a AND |}"
+    "{|NOT }EXISTS (SELECT FROM u AS z WHERE z.a = x.b AND z.b {>|<=} y.b)"),
     "SELECT a, b FROM e AS x WHERE {|NOT }EXISTS (SELECT FROM u AS y WHERE y.a = x.a AND y.b {>|<>} x.b)",
     "SELECT x.a, x.b, y.x FROM e AS x JOIN u AS y ON x.a = y.a WHERE 6 / x.b {>|<} 4{| AND y.b = 1}",
     "SELECT x.a, x.b FROM e AS x LEFT JOIN u AS y ON x.a = y.a WHERE concat(y.x, '') = ''",
