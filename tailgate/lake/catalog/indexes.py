@@ -7,6 +7,7 @@ from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.item_fields import Storage
 from tailgate.lake.catalog.items import Index, Item
 from tailgate.lake.catalog.names import quoted
+from tailgate.lake.keywords import quoted_text
 
 # types whose equal values have the same stored form, so that a look-up by stored form finds all equal values
 KEY_TYPES = frozenset(
@@ -69,7 +70,7 @@ def _with_clause(storage: Storage) -> str:
 
 def parameter_texts(storage: Storage) -> list[str]:
     """Returns the storage parameters with their values, as in the clause WITH of CREATE."""
-    return [f"{name}={value if quoted(value) == value else repr(value)}" for name, value in storage.parameters.items()]
+    return [f"{name}={value if quoted(value) == value else quoted_text(value)}" for name, value in storage.parameters.items()]
 
 
 def element_texts(index: Index, relation: Item, *, pretty: bool = False) -> list[str]:

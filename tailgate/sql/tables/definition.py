@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tailgate.lake.catalog import Table
 from tailgate.lake.catalog.indexes import parameter_texts
 from tailgate.lake.catalog.names import quoted
+from tailgate.lake.keywords import quoted_text
 from tailgate.lake.types import Field, Type
 from tailgate.sql.statements import CreateTable, parse
 
@@ -42,7 +43,7 @@ def _with_clause(table: Table, creation: CreateTable) -> str:
     begin, end = creation.options_at
     if table.storage.parameters == {name: value for name, value in creation.options if " " not in name and name != "oids"}:
         return table.sql[begin:end]
-    history = [f"{name.upper()} '{value}'" for name, value in creation.options if " " in name]
+    history = [f"{name.upper()} {quoted_text(str(value))}" for name, value in creation.options if " " in name]
     options = history + parameter_texts(table.storage)
     return f" WITH ({', '.join(options)})" if options else ""
 
