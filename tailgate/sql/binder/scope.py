@@ -71,6 +71,10 @@ class Scope:
         """Returns the scope of the side of an outer join that may have no row."""
         return Scope(self.columns, tuple(replace(t, optional=True) for t in self.tables))
 
+    def with_oid(self, oid: int) -> Scope:
+        """Returns the scope of one relation with a column `tableoid`."""
+        return Scope(self.columns, tuple(replace(t, oid=oid) for t in self.tables))
+
     def moved(self, by: int) -> Scope:
         """Returns the scope with all column indexes shifted by a number."""
 
@@ -132,7 +136,6 @@ def of(
     item: int = 0,
     hidden: Collection[int] = (),
     demands: Sequence[Demand | None] = (),
-    oid: int = 0,
 ) -> Scope:
     """Returns the scope of one relation.
 
@@ -142,4 +145,4 @@ def of(
     shown = names + tuple(f.name for f in fields[len(names) :])
     needs = (*demands, *(None for _ in fields[len(demands) :]))
     columns = tuple(Named(shown[i], Column(i, f.type), i in hidden, needs[i]) for i, f in enumerate(fields))
-    return Scope(columns, (Table(alias, columns, relation, item=item, oid=oid),))
+    return Scope(columns, (Table(alias, columns, relation, item=item),))

@@ -171,7 +171,8 @@ def _relation(node: exp.Table, level: Level) -> Source:
         columns = tuple(column for column in columns if not column.is_dropped)
         plan = Project(plan, present, columns)
     plan, columns = _with_kept_types(plan, columns)
-    return _aliased(plan, columns, node.args.get("alias"), name, item.id, hidden_positions(item), demands, has_oid=not is_evaluated(item))
+    source = _aliased(plan, columns, node.args.get("alias"), name, item.id, hidden_positions(item), demands)
+    return source if is_evaluated(item) else Source(source.plan, source.scope.with_oid(item.id))
 
 
 def _with_kept_types(plan: Relation, columns: tuple[Field, ...]) -> tuple[Relation, tuple[Field, ...]]:
@@ -190,15 +191,13 @@ def _aliased(
     item: int = 0,
     hidden: Collection[int] = (),
     demands: tuple[Demand | None, ...] = (),
-    *,
-    has_oid: bool = False,
 ) -> Source:
     shown = alias.name if alias is not None and alias.name else name
     names = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
     if len(names) > len(columns):
         raise InvalidColumnReference(f'table "{shown}" has {len(columns)} columns available but {len(names)} columns specified')
     own = item if alias is None or not alias.name else 0
-    return Source(plan, scopes.of(shown, columns, names, name, own, hidden, demands, item if has_oid else 0))
+    return Source(plan, scopes.of(shown, columns, names, name, own, hidden, demands))
 
 
 def _scope(left: Source, right: Source, kind: JoinKind) -> Scope:

@@ -65,9 +65,9 @@ def scope_of(table: Item, alias: str | None, width: int | None = None, readers: 
     """
     fields = table.columns[:width]
     demands = [Demand(SELECT, table.id, readers, columns=(i,)) for i in range(len(fields))]
-    scope = scopes.of(alias or table.name, fields, relation=table.name, item=0 if alias else table.id, demands=demands, oid=table.id)
+    scope = scopes.of(alias or table.name, fields, relation=table.name, item=0 if alias else table.id, demands=demands)
     columns = tuple(visible for visible, column in zip(scope.columns, table.columns, strict=False) if not column.is_dropped)
-    return Scope(columns, tuple(replace(t, columns=columns) for t in scope.tables))
+    return Scope(columns, tuple(replace(t, columns=columns, oid=table.id) for t in scope.tables))
 
 
 def columns_named(table: Table, columns: tuple[ColumnName, ...]) -> tuple[int, ...]:
