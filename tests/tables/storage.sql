@@ -48,6 +48,14 @@ SELECT attname, attstattarget, attstorage, attcompression, attoptions FROM pg_at
 ALTER TABLE s ALTER COLUMN b SET COMPRESSION default, ALTER COLUMN a RESET (n_distinct);
 ALTER TABLE s RENAME COLUMN a TO c;
 SELECT attname, attstattarget, attstorage, attcompression, attoptions FROM pg_attribute WHERE attrelid = 's'::regclass AND attnum > 0 ORDER BY attnum;
+CREATE TABLE of_s (x int, LIKE s INCLUDING STORAGE, y text);
+CREATE TABLE all_of_s (LIKE s INCLUDING ALL);
+SELECT attrelid::regclass::text AS t, attname, attstattarget, attstorage, attcompression, attoptions FROM pg_attribute WHERE attrelid IN ('of_s'::regclass, 'all_of_s'::regclass) AND attnum > 0 ORDER BY 1, attnum;
+DROP TABLE of_s, all_of_s;
+ALTER TABLE p ADD COLUMN t text, ADD COLUMN v text;
+ALTER TABLE p ALTER t SET STORAGE EXTERNAL, ALTER t SET STATISTICS 7, ALTER v SET STORAGE MAIN, ALTER v SET COMPRESSION pglz;
+ALTER TABLE p ALTER t TYPE int USING t::int, ALTER v TYPE varchar(9);
+SELECT attname, attstattarget, attstorage, attcompression FROM pg_attribute WHERE attrelid = 'p'::regclass AND attnum > 1 ORDER BY attnum;
 ALTER TABLE s REPLICA IDENTITY FULL;
 SELECT relreplident FROM pg_class WHERE relname = 's';
 ALTER TABLE s REPLICA IDENTITY NOTHING;

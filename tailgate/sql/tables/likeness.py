@@ -12,6 +12,7 @@ from tailgate.lake import constraints
 from tailgate.lake.catalog import Catalog, Index, Item, Sequence, Table
 from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.indexes import indexes, names
+from tailgate.lake.catalog.item_fields import ColumnStorage
 from tailgate.lake.errors import InvalidTableDefinition, WrongObjectType
 from tailgate.lake.types import Type
 from tailgate.sql.statements.definitions import SequenceOptions
@@ -21,15 +22,19 @@ from tailgate.sql.tables.names import columns_part, free_name
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Copies that are not part of a statement: indexes without a constraint, at their new positions, and comments of columns."""
+    """Copies that are not part of a statement: indexes without a constraint, and of columns the comments and the storage.
+
+    Positions of columns are those in the new table.
+    """
 
     indexes: tuple[Index, ...] = ()
     comments: Mapping[str, str] = field(default_factory=dict)
+    storage: Mapping[int, ColumnStorage] = field(default_factory=dict)
 
 
 def with_copies(statement: CreateTable, catalog: Catalog) -> tuple[CreateTable, Copies]:
     """Returns the statement with the columns and constraints in place of its LIKE clauses, and other copies. Raises 42P01, 42809, 42P16."""
-    moved, copied, comments = 0, list[Index](), dict[str, str]()
+    moved, copied, comments, storage = 0, list[Index](), dict[str, str](), dict[int, ColumnStorage]()
     for like in statement.likes:
         relation = catalog.relation(like.relation)
         if not relation.is_relation:
@@ -42,13 +47,21 @@ def with_copies(statement: CreateTable, catalog: Catalog) -> tuple[CreateTable, 
         if "constraints" in like.including and isinstance(relation, Table):
             checks = tuple(Check(check.name, check.text, 0) for check in relation.checks)
             statement = replace(statement, checks=(*statement.checks, *checks))
+        storage |= {number: _storage(relation, i, like) for i, number in numbers.items()}
         if "comments" in like.including:
             comments |= {name: text for name, text in relation.comments.items() if name}
         if "indexes" in like.including and isinstance(relation, Table):
             statement = _with_keys(statement, relation, catalog)
             others = [index for index in indexes(catalog, relation.id) if not index.constraint]
             copied += [_moved(index, numbers) for index in others]
-    return statement, Copies(tuple(copied), comments)
+    return statement, Copies(tuple(copied), comments, {number: of for number, of in storage.items() if of != ColumnStorage()})
+
+
+def _storage(relation: Item, position: int, like: Like) -> ColumnStorage:
+    """Returns what a column copies of another one."""
+    of = relation.storage.columns.get(position, ColumnStorage())
+    storage, compression = (word in like.including for word in ("storage", "compression"))
+    return ColumnStorage(storage=of.storage if storage else "", compression=of.compression if compression else "")
 
 
 def _column(relation: Item, position: int, like: Like, catalog: Catalog) -> TableColumn:

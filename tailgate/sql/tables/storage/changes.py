@@ -48,6 +48,12 @@ def with_storage(
             return _with_column(table, at, _altered(storage.columns.get(at, ColumnStorage()), action, table.columns[at].type))
 
 
+def with_default_storage(table: Table, position: int) -> Table:
+    """Returns the table whose column has the storage and the compression of its type, as after a change of the type."""
+    column = table.storage.columns.get(position)
+    return table if column is None else _with_column(table, position, replace(column, storage="", compression=""))
+
+
 def _with_column(table: Table, position: int, column: ColumnStorage) -> Table:
     columns = {**table.storage.columns, position: column}
     return replace(table, storage=replace(table.storage, columns={i: c for i, c in sorted(columns.items()) if c != ColumnStorage()}))
