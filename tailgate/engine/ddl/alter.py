@@ -26,7 +26,7 @@ from tailgate.sql.drop import Notice, find_of_kind, notice
 from tailgate.sql.set_option import set_option
 from tailgate.sql.statements import AlterItem, AlterSequence, CreateSource, CreateTable, CreateView, parse
 from tailgate.sql.tables.owners import given
-from tailgate.sql.tables.storage.parameters import changed
+from tailgate.sql.tables.storage.changes import with_parameters
 
 
 def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]:
@@ -78,9 +78,7 @@ def _given(item: Item, owner: int, catalog: Catalog) -> Change:
 def _set(item: Item, statement: AlterItem, catalog: Catalog) -> Change:
     """Returns the change of ALTER … SET or RESET: of the retained history, or of the storage parameters of an index."""
     if isinstance(item, Index):
-        changes = ((name, None if value is None else str(value)) for name, value in statement.options)
-        parameters = changed(item.storage.parameters, changes, "hash" if item.method == "hash" else "btree")
-        return Change(put=(replace(item, storage=replace(item.storage, parameters=parameters)),))
+        return Change(put=(with_parameters(item, statement.options),))
     if not item.stored or not isinstance(item, HistoryItem):
         raise WrongObjectType(f'"{item.name}" is not stored, so it has no history')
     if item.id in catalog.replacements():

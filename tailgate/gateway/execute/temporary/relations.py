@@ -17,7 +17,7 @@ from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake import errors as e
-from tailgate.lake.catalog import Catalog, Change, DroppedWithOwner, Item, Sequence, View
+from tailgate.lake.catalog import Catalog, Change, DroppedWithOwner, Index, Item, Sequence, View
 from tailgate.lake.catalog.custom_types import check_no_column
 from tailgate.lake.catalog.dropping import dropping
 from tailgate.lake.catalog.item_fields import namespace_of
@@ -37,6 +37,7 @@ from tailgate.sql.numeric_types import OF_GENERAL
 from tailgate.sql.sequence_definitions import alter_sequence, create_sequence
 from tailgate.sql.tables.constraints import PERMANENT_ONLY
 from tailgate.sql.tables.owners import given
+from tailgate.sql.tables.storage.changes import with_parameters
 from tailgate.sql.view_replacement import check_columns
 
 
@@ -258,6 +259,9 @@ async def _alter(session: Session, statement: s.AlterItem) -> str | None:
     if statement.owner:
         session.naming.put(*given(item, catalog.role(statement.owner).id, catalog).put)
         return f"ALTER {statement.kind.upper()}"
+    if statement.options and isinstance(item, Index):
+        session.naming.put(with_parameters(item, statement.options))
+        return "ALTER INDEX"
     if statement.options:
         raise e.WrongObjectType(f'"{item.name}" is not stored, so it has no history')
     if statement.schema:

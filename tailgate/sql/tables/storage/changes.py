@@ -16,6 +16,7 @@ from tailgate.lake.catalog.item_fields import ColumnStorage
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedObject, WrongObjectType
 from tailgate.lake.types import Type
 from tailgate.sql.statements.tables import SetColumnStorage, SetLogged, SetParameters, SetReplicaIdentity
+from tailgate.sql.statements.values import Options
 from tailgate.sql.tables.storage.parameters import changed
 
 STATISTICS_MAX = 10_000
@@ -46,6 +47,13 @@ def with_storage(
         case SetColumnStorage(column=name):
             at = position(name)
             return _with_column(table, at, _altered(storage.columns.get(at, ColumnStorage()), action, table.columns[at].type))
+
+
+def with_parameters(index: Index, options: Options) -> Index:
+    """Returns an index after SET (…) or RESET (…), whose options are None. Raises 22023."""
+    changes = ((name, None if value is None else str(value)) for name, value in options)
+    parameters = changed(index.storage.parameters, changes, "hash" if index.method == "hash" else "btree")
+    return replace(index, storage=replace(index.storage, parameters=parameters))
 
 
 def with_default_storage(table: Table, position: int) -> Table:
