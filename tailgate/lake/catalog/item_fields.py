@@ -30,7 +30,7 @@ def namespace_of(kind: str | None) -> Namespace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnStorage(Record):
-    """What ALTER TABLE … ALTER COLUMN says about a column: as in pg_attribute, empty for the default. `parameters`: of SET (…)."""
+    """The storage of a column by ALTER TABLE: as in pg_attribute, empty for the default. `parameters`: of SET (…)."""
 
     statistics: int = -1
     storage: str = ""
@@ -40,7 +40,7 @@ class ColumnStorage(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage(Record):
-    """What statements say about the storage of a table or an index. The system catalog shows it; it has no other effect.
+    """The storage of a table or an index by its statements. The system catalog shows it; it has no other effect.
 
     - `parameters`: of WITH and of SET (…). `columns`: by position in the table, or place in the index.
     - `replica_identity`: as in pg_class. `replica_index`: the id of its index, 0 for that of the key.

@@ -89,8 +89,8 @@ def _lookup(binder: ExpressionBinder, name: str, table: str | None, position: in
 def _table_oid(binder: ExpressionBinder, table: str | None, position: int | None, item: int) -> Scalar | None:
     """Returns the oid of a table in FROM, NULL in rows in which an outer join has no row of it. Raises 42702."""
     for place, closure in _places(binder):
-        named = [t for t in place.scope.tables if table is None or (t.alias == table and item in (0, t.item))]
-        tables = [t for t in named if t.oid]
+        candidates = [t for t in place.scope.tables if table is None or (t.alias == table and item in (0, t.item))]
+        tables = [t for t in candidates if t.oid]
         if len(tables) > 1:
             raise AmbiguousColumn('column reference "tableoid" is ambiguous', position=position)
         if tables:
@@ -99,7 +99,7 @@ def _table_oid(binder: ExpressionBinder, table: str | None, position: int | None
                 return oid
             columns = (c.scalar if closure is None else closure.capture(c.scalar, position) for c in tables[0].columns)
             return Case(((And(tuple(map(IsNull, columns))), Literal(None, OID)),), oid, OID)
-        if table is not None and named:
+        if table is not None and candidates:
             return None
     return None
 

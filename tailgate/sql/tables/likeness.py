@@ -58,7 +58,7 @@ def with_copies(statement: CreateTable, catalog: Catalog) -> tuple[CreateTable, 
 
 
 def _storage(relation: Item, position: int, like: Like) -> ColumnStorage:
-    """Returns what a column copies of another one."""
+    """Returns the storage that a column copies of another one."""
     of = relation.storage.columns.get(position, ColumnStorage())
     storage, compression = (word in like.including for word in ("storage", "compression"))
     return ColumnStorage(storage=of.storage if storage else "", compression=of.compression if compression else "")

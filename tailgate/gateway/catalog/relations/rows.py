@@ -351,8 +351,8 @@ TABLES = {f.__name__: f for f in OURS}
 
 def _shown_settings(settings: Mapping[str, str]) -> list[str] | None:
     """Returns settings of a role, with their names in PostgreSQL's spelling."""
-    found = {name: find(name) for name in settings}
-    return [f"{name if (f := found[name]) is None else f.name}={value}" for name, value in settings.items()] or None
+    definitions = {name: find(name) for name in settings}
+    return [f"{name if (known := definitions[name]) is None else known.name}={value}" for name, value in settings.items()] or None
 
 
 def roles(catalog: Catalog) -> list[Row]:

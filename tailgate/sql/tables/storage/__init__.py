@@ -1,1 +1,1 @@
-"""What statements say about the storage of tables and indexes."""
+"""The storage of tables and indexes that statements describe."""

@@ -58,8 +58,8 @@ def changed(before: Mapping[str, str], changes: Iterable[tuple[str, str | None]]
         if name in new:
             raise InvalidParameterValue(f'parameter "{name}" specified more than once')
         new[name] = value
-    kept = {name: value for name, value in before.items() if name not in new}
-    after = kept | {name: value for name, value in new.items() if value is not None}
+    others = {name: value for name, value in before.items() if name not in new}
+    after = others | {name: value for name, value in new.items() if value is not None}
     for name, value in after.items():
         _check(name, value, kind)
     return after
