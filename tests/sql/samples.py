@@ -31,7 +31,7 @@ SAMPLES: dict[str, list[str | None]] = {
     ],
     "interval": [
         None, "0", "1 day", "24 hours", "1 mon", "30 days", "-1 day", "1 year 2 mons 3 days 04:05:06.7", "-00:00:01", "1 year", "-1 year",
-        "-13 mons",
+        "-13 mons", "-25:00:01.5",
     ],
     "uuid": [None, "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "00000000-0000-0000-0000-000000000000"],
     "inet": [
@@ -111,7 +111,8 @@ PATTERNS: list[str | None] = [
     "a{2}", "b|c", "(?i)AB", "\\.", ",", "é", "(\\w)\\1",
 ]  # fmt: skip
 ANY = "\0any"  # in a list of values: random values of the type, too
-FLAGS: list[str | None] = [None, "", "i", "g", "n", "gi", "z"]
+FLAGS: list[str | None] = [None, "", "i", "g", "n", "p", "w", "gi", "z"]
+LINES: list[str | None] = [ANY, "b\nc\r\na\n"]
 COUNTS: list[str | None] = [None, "1", "2", "3", "0", "-1"]
 FORMATS: list[str | None] = [
     None, "", "YYYY-MM-DD HH24:MI:SS.US", "FMDay, FMDD FMMonth YYYY", "Dy Mon DDth HH12:MI AM", "IYYY-IW-ID", "Q WW W DDD J CC",
@@ -144,13 +145,13 @@ SMALL: dict[str, dict[int, list[str | None]]] = {
     **{sign: {1: ["%", "", "a%", "%b%", "A%", "_b_", "%\\\\%", "a\\b%b%", "__", None]} for sign in ("~~", "~~*", "!~~", "!~~*")},
     **{sign: {1: PATTERNS} for sign in ("~", "~*", "!~", "!~*")},
     **{f"{name}/2": {1: PATTERNS} for name in ("regexp_like", "regexp_match", "regexp_split_to_array", "regexp_count", "regexp_substr")},
-    **{f"{name}/3": {1: PATTERNS, 2: FLAGS} for name in ("regexp_like", "regexp_match", "regexp_split_to_array")},
+    **{f"{name}/3": {0: LINES, 1: PATTERNS, 2: FLAGS} for name in ("regexp_like", "regexp_match", "regexp_split_to_array")},
     **{f"{name}/{n}": {1: PATTERNS, 2: COUNTS, 3: COUNTS if name != "regexp_count" else FLAGS,
         4: FLAGS if name == "regexp_substr" else COUNTS,
         5: COUNTS if name == "regexp_substr" else FLAGS, 6: COUNTS}
        for name in ("regexp_count", "regexp_substr", "regexp_instr") for n in (2, 3, 4, 5, 6, 7)},
     "regexp_replace/3": {1: PATTERNS, 2: [None, "", "x", "<\\1>", "\\&\\&", "$1"]},
-    "regexp_replace/4": {1: PATTERNS, 2: [None, "", "x", "<\\1>", "\\&\\&"], 3: [*FLAGS, "1"]},
+    "regexp_replace/4": {0: LINES, 1: PATTERNS, 2: [None, "", "x", "<\\1>", "\\&\\&"], 3: [*FLAGS, "1"]},
     "regexp_replace/5": {1: PATTERNS, 2: ["x"], 3: COUNTS, 4: COUNTS},
     "regexp_replace/6": {1: PATTERNS, 2: ["x"], 3: COUNTS, 4: COUNTS, 5: ["", "i", "n"]},
     "regexp_split_to_table/2": {1: PATTERNS}, "regexp_matches/2": {1: PATTERNS},

@@ -345,3 +345,16 @@ CREATE EXTENSION IF NOT EXISTS plpgsql;
 CREATE EXTENSION IF NOT EXISTS "plpgsql" WITH SCHEMA pg_catalog CASCADE;
 CREATE EXTENSION plpgsql;
 SELECT extname, nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'plpgsql';
+-- an alias of table.* has no effect
+CREATE TABLE pair (a int PRIMARY KEY, b text);
+INSERT INTO pair VALUES (1, 'x'), (2, 'y') RETURNING pair.* AS p;
+SELECT pair.* AS p, a AS c FROM pair ORDER BY a;
+SELECT * FROM pair l JOIN pair r USING (a, a);
+SELECT CASE NULL WHEN 1 THEN 'one' END;
+SELECT CASE NULL WHEN NULL THEN 'a' ELSE 'b' END AS x, CASE '1' WHEN '1' THEN 'c' END AS y;
+-- keys of JSON objects
+SELECT jsonb_build_object(true, 1, timestamp '2020-01-01 10:00', 2, date '2020-01-02', 3, timestamp '-infinity', 4, 1.50, 5) AS b, json_build_object(false, 1, timestamp '0044-03-15 10:30 BC', 2) AS j;
+SELECT jsonb_object_agg(a = 1, b) AS b, json_object_agg(timestamp '2020-01-01' + a * interval '1 hour', b ORDER BY a) AS j FROM pair;
+-- regular expressions in lines, and escapes of SIMILAR TO
+SELECT E'a\n' ~ '(?n)a[^b]' AS a, E'a\n' ~ '(?p)a[^b]' AS b, E'a\n' ~ '(?w)a[^b]' AS c, E'a\nb' ~ '(?p)^b' AS d, E'a\nb' ~ '(?w)^b' AS e, E'a\n' ~ '(?n)a\W' AS f, E'a\r' ~ '(?n)a.' AS g;
+SELECT regexp_replace(E'fooBar\nbaz', 'b(..)$', E'X\\&Y', 'gpi') AS p, regexp_replace(E'fooBar\nbaz', 'b(..)$', E'X\\&Y', 'gwi') AS w, '春A' SIMILAR TO '春春_' ESCAPE '春' AS s;

@@ -60,6 +60,7 @@ SELECT t AT TIME ZONE interval '-03:30' AS a, timezone(interval '05:30:10', t) A
 SELECT timetz '23:30+00' AT TIME ZONE 'UTC' AS a, timetz '23:30+00' AT TIME ZONE 'Asia/Kolkata' AS b, timetz '23:30-05' AT TIME ZONE '+03' AS c, timetz '01:00+02' AT TIME ZONE 'PST' AS d, time '01:00' AT TIME ZONE 'Asia/Tokyo' AS e;
 SELECT timetz '23:30+00' AT TIME ZONE 'nowhere';
 SELECT timetz '23:30+00' AT TIME ZONE interval '1 day';
+SELECT timestamp '2020-12-25 12:00' AT TIME ZONE interval '-25:00:01.7' AS a, timestamptz '2020-12-25 12:00Z' AT TIME ZONE interval '90:00:01.7' AS b;
 SELECT t::time AS a, p::time(2) AS b, t::timetz(1) AS c, p::timetz AS d FROM shifts ORDER BY id;
 SELECT '04:05+02'::timetz AS a, time(1) with time zone '04:05:06.75+02' AS b, time with time zone '04:05' AS c, time(0) with time zone '23:58:59.5-08' AS d, CAST('04:05 PST' AS time with time zone) AS e, NULL::timetz AS f, '04:05+02'::text::timetz AS g, "timetz" '01:00' AS h;
 SELECT '04:05:06.75+02'::time with time zone AS a, '04:05:06.75+02'::time(1) AS b, 'allballs'::timetz AS c, '240000Z'::timetz::text AS d;

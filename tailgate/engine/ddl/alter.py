@@ -107,10 +107,8 @@ def _target_schema(name: str, catalog: Catalog) -> Schema:
 def move(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
     """Returns the change that gives an item another name or schema.
 
-    It includes the item's companions and all items whose text contains the name.
+    It includes the item's companions and all items whose text contains the name. Raises 42P07, also for the item's own name.
     """
-    if (name, schema.id) == (item.name, item.schema):
-        return Change()
     put = [replace(item, name=name, schema=schema.id)]
     catalog.check_new(name, schema, item.namespace)
     if isinstance(item, Composite):

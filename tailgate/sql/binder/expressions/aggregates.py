@@ -23,7 +23,7 @@ from tailgate.sql.binder.types.coercion import cast, coerce
 from tailgate.sql.binder.types.comparability import check_one_form, require_equality, require_order
 from tailgate.sql.binder.types.dimensions import with_dimensions
 from tailgate.sql.binder.types.json_arrays import json_elements
-from tailgate.sql.binder.types.overloads import arguments, fixed, function, specialized
+from tailgate.sql.binder.types.overloads import arguments, fixed, function, operator, specialized
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.aggregates import HYPOTHETICAL, RANGE_AGGREGATES, VARIANCES, WITHIN_GROUP
 from tailgate.sql.functions.casts import OUTPUT
@@ -203,7 +203,7 @@ def _as_json(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], operand
     if len(operands) != (2 if name.endswith("object_agg") else 1):
         return operands
     type, value = JSON_TYPES[name], binder.known(operands[-1])
-    keys = [printed(binder, k, n) for k, n in zip(operands[:-1], nodes, strict=False)]
+    keys = [printed(binder, json_key(binder, k, n), n) for k, n in zip(operands[:-1], nodes, strict=False)]
     return [*keys, value if value.type == type else as_json(binder, value, type, leftmost(nodes[-1]))]
 
 
@@ -242,6 +242,14 @@ def json_object(binder: ExpressionBinder, row: Scalar, target: Type, at: int | N
     if target == JSONB:
         return Call(catalogue.calls("jsonb_build_object")[0], (keys, values), target, at)
     return Call(TO_JSON, (keys, values, pretty), target, at)
+
+
+def json_key(binder: ExpressionBinder, scalar: Scalar, node: exp.Expr) -> Scalar:
+    """Returns a key of a JSON object: timestamps and booleans as JSON's text, other values as they are."""
+    if scalar.type.is_array or scalar.type.name not in ("bool", "timestamp", "timestamptz"):
+        return scalar
+    path = Literal((), TEXT.array())
+    return binder.call(operator("#>>", (JSON, path.type), None), [as_json(binder, scalar, JSON, leftmost(node)), path], None)
 
 
 def printed(binder: ExpressionBinder, scalar: Scalar, node: exp.Expr) -> Scalar:

@@ -23,7 +23,7 @@ from tailgate.sql.binder.argument_lists import bind_variadic, in_order
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.domains import domain_type, in_domain
 from tailgate.sql.binder.expressions import sql_functions, subqueries
-from tailgate.sql.binder.expressions.aggregates import as_json, bind_aggregate, is_aggregate, json_object, printed
+from tailgate.sql.binder.expressions.aggregates import as_json, bind_aggregate, is_aggregate, json_key, json_object, printed
 from tailgate.sql.binder.expressions.window_functions import is_window
 from tailgate.sql.binder.grouping import aggregate, placeholder, windowed
 from tailgate.sql.binder.grouping_sets import grouping_call
@@ -168,7 +168,7 @@ def _built(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int |
         raise InvalidParameterValue("argument list must have even number of elements", hint=hint)
     if any(key.type.is_array or key.type.fields or key.type in (JSON, JSONB) for key in operands[::2]):
         raise InvalidParameterValue("key value must be scalar, not array, composite, or json")
-    keys = [_as_text(binder, g, n) for g, n in zip(operands[::2], nodes[::2], strict=True)]
+    keys = [_as_text(binder, json_key(binder, g, n), n) for g, n in zip(operands[::2], nodes[::2], strict=True)]
     values = [as_json(binder, g, type, at) for g in operands[1::2]]
     return Call(row, (listed(keys, TEXT), listed(values, type)), type, at)
 

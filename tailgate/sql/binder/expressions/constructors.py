@@ -66,7 +66,7 @@ def _is_empty(node: exp.Expr) -> bool:
 
 
 def bind_case(binder: ExpressionBinder, node: exp.Case) -> Scalar:
-    subject = binder.bind(node.this) if node.this is not None else None
+    subject = binder.known(binder.bind(node.this)) if node.this is not None else None
     conditions: list[Scalar] = []
     for branch in node.args["ifs"]:
         if subject is None:

@@ -12,6 +12,7 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import (
     AmbiguousColumn,
     DuplicateAlias,
+    DuplicateColumn,
     FeatureNotSupported,
     InvalidColumnReference,
     SyntaxError_,
@@ -267,7 +268,9 @@ def _using(left: Source, right: Source, using: list[str], kind: JoinKind, node: 
     binder = Expressions(Scope(), closure.binder.level)
     conditions: list[Scalar] = []
     merged: list[Named] = []
-    for name in using:
+    for number, name in enumerate(using):
+        if name in using[:number]:
+            raise DuplicateColumn(f'column name "{name}" appears more than once in USING clause')
         sides = []
         for word, side in (("left", left.scope), ("right", moved)):
             matches = [c for c in side.columns if c.name == name]

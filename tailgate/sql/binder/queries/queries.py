@@ -201,10 +201,11 @@ class Queries(QueryBinder):
                 columns = [column for column in source.scope.columns if not column.hidden]
                 binder.level.names.demand(*(column.demand for column in columns))
                 outputs += [Output(column.name, placed(column.scalar, position(node))) for column in columns]
-            elif (fields := expanded_row(binder, node)) is not None:
+                continue
+            inner = node.this if isinstance(node, exp.Alias) else node
+            if (fields := expanded_row(binder, inner)) is not None:  # an alias has no effect
                 outputs += [Output(field.name, field.scalar) for field in fields]
             else:
-                inner = node.this if isinstance(node, exp.Alias) else node
                 scalar = binder.bind(inner) if side else binder.typed(inner)
                 name = node.alias if isinstance(node, exp.Alias) else column_name(node, scalar)
                 outputs.append(Output(name, scalar, inner))

@@ -309,12 +309,13 @@ class Writes(RowValues):
             if isinstance(node, exp.Star):
                 self.names.demand(*(column.demand for column in scope.columns))
                 outputs += [(c.name, placed(c.scalar, position(node))) for c in scope.columns]
-            elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+                continue
+            inner = node.this if isinstance(node, exp.Alias) else node  # an alias of table.* has no effect
+            if isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star):
                 outputs += [
-                    (c.name, c.scalar) for c in find_table(binder, node.text("table"), position(node), named_item(binder, node)).columns
+                    (c.name, c.scalar) for c in find_table(binder, inner.text("table"), position(inner), named_item(binder, inner)).columns
                 ]
             else:
-                inner = node.this if isinstance(node, exp.Alias) else node
                 scalar = binder.typed(inner)
                 outputs.append((node.alias if isinstance(node, exp.Alias) else column_name(node, scalar), scalar))
         return outputs

@@ -16,7 +16,7 @@ from tailgate.sql.compute.regexp.search import Pattern
 from tailgate.sql.compute.regexp.translator import invalid, translate
 
 OPTIONS = "bceimnpqstwxg"
-UNSUPPORTED_OPTIONS = "bewp"
+UNSUPPORTED_OPTIONS = "be"
 PATTERN_MAX = 10_000  # characters; Python compiles 100,000 in one second
 CACHE_MAX = 256  # patterns: at most 100 MB
 END_OF_TEXT = r"(?!.|\n)"  # in Python $ also matches before a last line feed
@@ -49,8 +49,8 @@ def translated(pattern: str, flags: str) -> str:
         flags, pattern = flags + match[1], pattern[match.end() :]
         options(match[1])
     ignore_case = "i" if _last_of(flags, "ic") == "i" else ""
-    newlines = _last_of(flags, "nmspw")  # n: lines count for . and ^ and $; p: for . alone; w: for ^ and $ alone
-    body = re.escape(pattern) if "q" in flags else translate(pattern, flags)
+    newlines = _last_of(flags, "nmspw")  # n: lines count for . and [^…], and for ^ and $; p: for the former; w: for the latter
+    body = re.escape(pattern) if "q" in flags else translate(pattern, flags, within_lines=newlines in ("n", "m", "p"))
     if newlines in ("n", "m"):
         return f"(?{ignore_case}m){body}"
     if newlines == "p" and "q" not in flags:
@@ -82,9 +82,10 @@ def _replaced(body: str, replacements: Mapping[str, str]) -> str:
 
 
 def for_java(pattern: str, flags: str, searching: bool) -> str:
-    """Returns a pattern for Java. Without regard to case it compares letters of all languages."""
+    """Returns a pattern for Java. Without regard to case it compares letters of all languages. Only a line feed ends lines."""
     compiled(pattern, flags, searching)
-    return re.sub(r"^\(\?i", "(?iu", translated(pattern, flags))
+    text = re.sub(r"^\(\?i", "(?iu", translated(pattern, flags))
+    return re.sub(r"^\(\?(u?i?u?)m", r"(?d\1m", text)
 
 
 def for_duckdb(pattern: str, flags: str) -> str | None:

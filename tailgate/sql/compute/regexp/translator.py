@@ -35,16 +35,16 @@ def invalid(detail: str) -> TailgateError:
     return InvalidRegularExpression(f"invalid regular expression: {detail}")
 
 
-def translate(pattern: str, flags: str) -> str:
-    """Returns a pattern in the shared syntax. Raises 2201B."""
-    return _Translator(pattern, flags).text
+def translate(pattern: str, flags: str, *, within_lines: bool) -> str:
+    """Returns a pattern in the shared syntax. `within_lines`: [^…] does not match a line feed. Raises 2201B."""
+    return _Translator(pattern, flags, within_lines).text
 
 
 class _Translator:
     """A recursive descent parser that writes the translation of one pattern to `text`."""
 
-    def __init__(self, pattern: str, flags: str) -> None:
-        self.pattern, self.at = pattern, 0
+    def __init__(self, pattern: str, flags: str, within_lines: bool) -> None:
+        self.pattern, self.at, self.within_lines = pattern, 0, within_lines
         self.expanded = "x" in flags  # white space and comments are ignored
         self.groups = 0
         self.text = self._alternatives(0)
@@ -171,6 +171,8 @@ class _Translator:
                     raise invalid("invalid character range")
                 item = f"{item}-{last}"
             items.append(item)
+        if negated and self.within_lines:
+            items.append(r"\n")
         return f"[{'^' if negated else ''}{''.join(items)}]"
 
     def _bracket_item(self) -> str:
@@ -246,7 +248,7 @@ class _Translator:
             return _escaped_in_bracket(character) if in_bracket else re.escape(character)
         if char == "B":
             return r"\\"
-        if not char or char.isalnum():
+        if not char or (char.isascii() and char.isalnum()):
             raise invalid("invalid escape \\ sequence")
         return _escaped_in_bracket(char) if in_bracket else re.escape(char)
 

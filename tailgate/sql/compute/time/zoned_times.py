@@ -100,7 +100,7 @@ def _at(value: int, east: int) -> int:
 
 @udf("interval", "timetz", to="timetz")
 def timetz_at_offset(offset: Interval, value: int) -> int:
-    return _at(value, _quotient(fixed_offset(offset), SECOND))
+    return _at(value, fixed_offset(offset))
 
 
 @udf("text", "timetz", "timestamptz", to="timetz")

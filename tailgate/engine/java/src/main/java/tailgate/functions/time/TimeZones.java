@@ -141,19 +141,23 @@ public final class TimeZones {
     return Timestamps.isInfinite(utc) ? utc : toLocal(utc, zone(name));
   }
 
-  /** Returns an offset east of UTC in microseconds. */
-  static long offsetMicros(InternalRow offset) {
+  /** Returns an offset east of UTC in seconds, without a fraction. It may have more than a day. */
+  static long offsetSeconds(InternalRow offset) {
     Interval i = Interval.of(offset);
     if (i.months() != 0 || i.days() != 0) {
       String shown = TimeOutput.interval(offset);
       throw SqlError.invalidParameter("interval time zone \"" + shown + "\" must not include months or days");
     }
-    return i.micros();
+    return i.micros() / TimeUnits.SECOND;
   }
 
   @Returns("timestamp")
-  public static long timestampAtOffset(InternalRow offset, long local) { return shifted(local, -offsetMicros(offset)); }
+  public static long timestampAtOffset(InternalRow offset, long local) {
+    return shifted(local, -offsetSeconds(offset) * TimeUnits.SECOND);
+  }
 
   @Returns("timestamp_ntz")
-  public static long timestamptzAtOffset(InternalRow offset, long utc) { return shifted(utc, offsetMicros(offset)); }
+  public static long timestamptzAtOffset(InternalRow offset, long utc) {
+    return shifted(utc, offsetSeconds(offset) * TimeUnits.SECOND);
+  }
 }

@@ -110,7 +110,7 @@ public final class ZonedTimes {
 
   /** Returns the same time at another offset from UTC. */
   public static long timetzAtOffset(InternalRow offset, long value) {
-    long east = TimeZones.offsetMicros(offset) / TimeUnits.SECOND;
+    long east = TimeZones.offsetSeconds(offset);
     if (Math.abs(east) > ZoneOffset.MAX.getTotalSeconds()) throw new SqlError("22009", "time zone displacement out of range");
     return zoned(Math.floorMod(utc(value) + east * TimeUnits.SECOND, TimeUnits.DAY), east);
   }
