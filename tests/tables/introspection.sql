@@ -73,3 +73,10 @@ SELECT (information_schema._pg_expandarray(indkey)).n, (information_schema._pg_e
 SELECT (k).n, (k).x, k FROM (SELECT information_schema._pg_expandarray(i.indkey) AS k FROM pg_index i WHERE indrelid = 'expanded'::regclass) s ORDER BY 1;
 SELECT (relname, relkind, relnatts, NULL, relhasindex) AS r, ROW(relname || ' x', '') AS q FROM pg_class WHERE relname = 'expanded';
 DROP TABLE expanded;
+-- time zones, names of types
+SELECT name, abbrev, utc_offset, is_dst FROM pg_timezone_names WHERE name IN ('UTC', 'Asia/Kolkata', 'Etc/GMT+5', 'America/Phoenix') ORDER BY name;
+SELECT count(*) > 400 AS many FROM pg_timezone_names;
+SELECT format_type(1700, 0) AS a, format_type(1700, 655366) AS b, 999999::regtype AS c, 23::regtype AS d;
+CREATE TABLE described (id int, CONSTRAINT described_id UNIQUE (id));
+COMMENT ON CONSTRAINT described_id ON described IS 'unique';
+SELECT obj_description(oid) AS a, obj_description(oid, 'pg_constraint') AS b FROM pg_constraint WHERE conname = 'described_id';

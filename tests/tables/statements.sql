@@ -358,3 +358,26 @@ SELECT jsonb_object_agg(a = 1, b) AS b, json_object_agg(timestamp '2020-01-01' +
 -- regular expressions in lines, and escapes of SIMILAR TO
 SELECT E'a\n' ~ '(?n)a[^b]' AS a, E'a\n' ~ '(?p)a[^b]' AS b, E'a\n' ~ '(?w)a[^b]' AS c, E'a\nb' ~ '(?p)^b' AS d, E'a\nb' ~ '(?w)^b' AS e, E'a\n' ~ '(?n)a\W' AS f, E'a\r' ~ '(?n)a.' AS g;
 SELECT regexp_replace(E'fooBar\nbaz', 'b(..)$', E'X\\&Y', 'gpi') AS p, regexp_replace(E'fooBar\nbaz', 'b(..)$', E'X\\&Y', 'gwi') AS w, '春A' SIMILAR TO '春春_' ESCAPE '春' AS s;
+-- functions that return one value in FROM
+SELECT * FROM upper('abc');
+SELECT u, u.x, y FROM upper('abc') WITH ORDINALITY AS u (x, y);
+SELECT p.a, d FROM pair p, abs(p.a - 3) AS d ORDER BY p.a;
+SELECT p.a, d FROM pair p LEFT JOIN abs(p.a - 3) AS d ON d > 1 ORDER BY p.a;
+SELECT u FROM coalesce(NULL, 5) AS u;
+SELECT * FROM upper('abc') AS u (x, y);
+SELECT * FROM sum(4);
+SELECT * FROM nosuch(4);
+SELECT g, g.x FROM ROWS FROM (generate_series(1, 2)) AS g (x);
+SELECT * FROM ROWS FROM (upper('a')) AS u;
+SELECT nosuch.f(1);
+-- quoted numbers next to numerics
+SELECT * FROM (VALUES ('0'::numeric), ('123'), ('-0'), ('4.5')) AS v (n);
+SELECT coalesce(NULL, 1.5, '123.456') AS c, greatest(1.5, '200') AS g, CASE WHEN true THEN '12345678' ELSE 1.5 END AS w, ARRAY[0::numeric, '123.5'] AS a;
+SELECT coalesce(NULL::numeric(3,2), '1000') AS a, coalesce(1::numeric(10,2), 1.234) AS b, CASE WHEN true THEN 2::numeric(10,1) ELSE 3.55 END AS c;
+SELECT 1.5 UNION ALL SELECT '123456.789' ORDER BY 1;
+SELECT coalesce(1.5, 'abc');
+-- names and modifiers of types
+SELECT '{}'::_text AS t, '{1,2}'::_int4 AS i, 1::float(24) AS r, 1::float(25) AS d;
+SELECT 1::float(0);
+SELECT 1::float(54);
+SELECT '1'::_nosuch;

@@ -47,6 +47,9 @@ def named_type(node: exp.DataType) -> Type:
     name = str(node.args["kind"])
     at = position(node)
     schema = node.meta.get("schema", "")
+    dimensions = len(node.args.get("values") or [])
+    if name[:1] == "_" and name[1:] in FACTS and name[1:] not in WITHOUT_NAME and schema in ("", SYSTEM):
+        name, dimensions = name[1:], dimensions + 1  # PostgreSQL's name of the array's type
     facts = FACTS.get(name)
     user_defined = facts is None or name == "enum" or schema not in ("", SYSTEM)
     if user_defined and (name in KNOWN or schema == SYSTEM):
@@ -54,7 +57,6 @@ def named_type(node: exp.DataType) -> Type:
     if not user_defined and name in WITHOUT_NAME:
         raise FeatureNotSupported(f"type {name} is not supported", position=at)
     modifiers = tuple(-int(m.this.name) if isinstance(m, exp.Neg) else int(m.name) for m in node.expressions)
-    dimensions = len(node.args.get("values") or [])
     if user_defined:
         if modifiers:
             raise SyntaxError_(f'type modifier is not allowed for type "{node.args["kind"]}"', position=at)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailgate.lake import keywords
+from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.grammar.names import is_name, label, place
 from tailgate.sql.lexer.tokens import Cursor
 
@@ -26,6 +27,7 @@ BUILT_IN = {
 }
 WITHOUT_MODIFIERS = ("int", "integer", "smallint", "bigint", "real", "boolean")
 CHARACTER = ("character", "char", "nchar", "varchar")
+FLOAT_BITS_MAX = 53  # of float8
 INTERVAL_FIELDS = ("year", "month", "day", "hour", "minute", "second")
 
 
@@ -63,9 +65,14 @@ def simple_type(cursor: Cursor) -> exp.DataType:
                 return _type("float8", token.position)
         case "float":
             cursor.advance()
-            digits = _modifiers(cursor)
-            single = bool(digits) and 1 <= int(digits[0].name) <= 24
-            return _type("float4" if single else "float8", token.position)
+            bits, at = FLOAT_BITS_MAX, token.position
+            if cursor.accept("("):
+                at, bits = cursor.token.position, cursor.integer()
+                cursor.expect(")")
+            if not 1 <= bits <= FLOAT_BITS_MAX:
+                limit = "at least 1 bit" if bits < 1 else f"less than {FLOAT_BITS_MAX + 1} bits"
+                raise InvalidParameterValue(f"precision for type float must be {limit}", position=at)
+            return _type("float4" if bits <= 24 else "float8", token.position)
         case "bit":
             cursor.advance()
             varying = cursor.accept_word("varying")

@@ -167,8 +167,8 @@ class DefinitionFunctions(FunctionGroup):
         return None if kind is None else self.facts.descriptions.get((kind, oid, 0))
 
     def any_description(self, oid: int) -> str | None:
-        """Returns the description of a relation, function or schema with this oid."""
-        classes = (rows.CLASS, rows.PROC, rows.NAMESPACE)
+        """Returns the description of a relation, function, schema or constraint with this oid."""
+        classes = (rows.CLASS, rows.PROC, rows.NAMESPACE, rows.CONSTRAINT)
         return next((text for kind in classes if (text := self.facts.descriptions.get((kind, oid, 0))) is not None), None)
 
     def shobj_description(self, oid: int, catalog: str) -> str | None:

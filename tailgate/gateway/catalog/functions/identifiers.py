@@ -26,7 +26,7 @@ class IdentifierFunctions(FunctionGroup):
         return [
             ("format_type(oid, int) text", s.format_type),
             ("regclass_out(oid) text", s.regclass_out),
-            ("regtype_out(oid) text", s.format_type),
+            ("regtype_out(oid) text", s.regtype_out),
             ("regproc_out(oid) text", lambda o: "-" if o == 0 else s.facts.procs.get(o, (str(o),))[0]),
             ("regprocedure_out(oid) text", s.regprocedure_out),
             ("regnamespace_out(oid) text", s.regnamespace_out),
@@ -78,7 +78,7 @@ class IdentifierFunctions(FunctionGroup):
         if typmod is not None:
             if oid in (1042, 1043):
                 return f"{text}({typmod - 4})"
-            if oid == 1700:
+            if oid == 1700 and typmod >= 4:
                 return f"{text}({(typmod - 4) >> 16 & 0xFFFF},{((typmod - 4) & 0x7FF ^ 1024) - 1024})"
             if oid in (1083, 1114, 1184, 1266):
                 first, _, rest = text.partition(" ")
@@ -88,6 +88,9 @@ class IdentifierFunctions(FunctionGroup):
             if oid in (1560, 1562):
                 return f"{text}({typmod})"
         return text
+
+    def regtype_out(self, oid: int) -> str | None:
+        return self.format_type(oid) if oid == 0 or oid in self.facts.types else str(oid)
 
     def regclass_out(self, oid: int) -> str:
         class_row = self.facts.classes.get(oid)

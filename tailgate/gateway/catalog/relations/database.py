@@ -46,7 +46,7 @@ SETTINGS = "pg.tailgate_settings"  # rows of pg_settings that PostgreSQL lacks
 # relations whose rows are computed for each query that reads them, with the tables for these rows
 COMPUTED = {
     "pg_settings": SETTINGS,
-    **{name: f"pg.{name}" for name in ("pg_stat_activity", "pg_prepared_statements", "pg_cursors", "pg_locks")},
+    **{name: f"pg.{name}" for name in ("pg_stat_activity", "pg_prepared_statements", "pg_cursors", "pg_locks", "pg_timezone_names")},
 }
 
 # Columns whose value tells items' rows (oid >= FIRST_ID) from PostgreSQL's; by default the first.

@@ -1,4 +1,4 @@
-"""The rows of pg_prepared_statements, pg_cursors and pg_locks: objects of the session that queries them.
+"""The rows of pg_prepared_statements, pg_cursors and pg_locks: objects of the session that queries them; those of pg_timezone_names.
 
 Source: PostgreSQL 15, src/backend/commands/prepare.c (pg_prepared_statement), src/backend/utils/mmgr/portalmem.c (pg_cursor),
 src/backend/utils/adt/lockfuncs.c (pg_lock_status).
@@ -6,6 +6,7 @@ src/backend/utils/adt/lockfuncs.c (pg_lock_status).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from tailgate.gateway.session.registry import moment
 from tailgate.gateway.session.session import Session
 from tailgate.lake.catalog.schemas import is_temporary
 from tailgate.sql.lexer.secret_masking import mask_secrets
+from tailgate.values.times import zones
 
 Row = dict[str, Any]
 
@@ -79,8 +81,15 @@ def _shown(mode: str) -> str:
     return "".join(word.capitalize() for word in mode.split()) + "Lock"
 
 
+def time_zones(session: Session) -> list[Row]:
+    """Returns the rows of pg_timezone_names."""
+    names = ("name", "abbrev", "utc_offset", "is_dst")
+    return [dict(zip(names, row, strict=True)) for row in zones.named(int(time.time()))]
+
+
 ROWS: dict[str, Callable[[Session], list[Row]]] = {
     "pg_prepared_statements": prepared_statements,
     "pg_cursors": cursors,
     "pg_locks": locks,
+    "pg_timezone_names": time_zones,
 }

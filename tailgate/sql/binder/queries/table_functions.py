@@ -12,6 +12,7 @@ from tailgate.lake.types import INT8, Field
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.expressions import sql_functions
 from tailgate.sql.binder.expressions.expressions import Expressions
+from tailgate.sql.binder.queries.output_columns import column_name
 from tailgate.sql.binder.queries.record_functions import FUNCTIONS, POPULATE, bind_populating, bind_record_function, check_definitions
 from tailgate.sql.binder.scope import Scope
 from tailgate.sql.binder.set_returning import in_step
@@ -19,7 +20,8 @@ from tailgate.sql.binder.types.coercion import from_name
 from tailgate.sql.binder.types.overloads import arguments, function, result
 from tailgate.sql.functions import catalogue
 from tailgate.sql.grammar.names import position
-from tailgate.sql.plan import Call, Generate, Relation
+from tailgate.sql.plan import Call, Generate, Literal, Project, Relation, Scalar
+from tailgate.sql.plan.rows import is_row
 
 
 def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple[Relation, Scope]:
@@ -39,9 +41,9 @@ def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple
         if call.this in POPULATE and not node.args.get("ordinality"):
             plan = bind_populating(call, binder, input)
             return plan, _scope(shown, plan.columns, tuple(n.name for n in names), str(call.this))
-    if not isinstance(call, exp.Anonymous) or any(r.kind != "set" for r in catalogue.calls(str(call.this))):
-        raise FeatureNotSupported("a function in FROM that gives no set is not supported", hint="Put it into the select list.", position=at)
     ordinality = bool(node.args.get("ordinality"))
+    if not isinstance(call, exp.Anonymous) or all(r.kind != "set" for r in catalogue.calls(str(call.this))):
+        return _scalar(node, call, binder, input, ordinality)
     if call.this == "unnest" and len(call.expressions) > 1:
         plan = in_step(input, [_call(binder, call, [n]) for n in call.expressions], ordinality=ordinality)
     else:
@@ -53,6 +55,23 @@ def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple
     scope = scopes.of(shown, columns, tuple(n.name for n in names), str(call.this))
     (table,) = scope.tables
     return plan, replace(scope, tables=(replace(table, value=len(columns) == 1),))
+
+
+def _scalar(node: exp.Expr, call: exp.Expr, binder: Expressions, input: Relation, ordinality: bool) -> tuple[Relation, Scope]:
+    """Binds a function that returns one value: a row with it. Raises 0A000."""
+    value = binder.typed(call)
+    if is_row(value.type):
+        raise FeatureNotSupported("a function in FROM that returns one row is not supported", position=position(call))
+    function, alias = column_name(call, value), node.args.get("alias")
+    shown = alias.name if alias is not None and alias.name else function
+    fields: tuple[Field, ...] = (Field(shown, value.type),)
+    values: tuple[Scalar, ...] = (value,)
+    if ordinality:
+        fields, values = (*fields, Field("ordinality", INT8, False)), (*values, Literal(1, INT8))
+    names = tuple(n.name for n in alias.args.get("columns") or []) if alias is not None else ()
+    scope = _scope(shown, fields, names, function)
+    (table,) = scope.tables
+    return Project(input, values, fields), replace(scope, tables=(replace(table, value=not ordinality),))
 
 
 def _record(node: exp.Expr, call: exp.Anonymous, names: list[exp.Expr], binder: Expressions, input: Relation) -> tuple[Relation, Scope]:
@@ -84,9 +103,11 @@ def _scope(shown: str, columns: tuple[Field, ...], names: tuple[str, ...], funct
 
 def bind_rows_from(node: exp.Expr, binder: Expressions, input: Relation) -> tuple[Relation, Scope]:
     """Binds ROWS FROM (…), which returns the rows of several functions in step. Raises 0A000."""
-    alias = node.args.get("alias")
+    alias, functions = node.args.get("alias"), node.args["rows_from"]
+    if len(functions) == 1:
+        return bind_function(exp.Table(this=functions[0], alias=alias, ordinality=node.args.get("ordinality")), binder, input)
     calls = []
-    for call in node.args["rows_from"]:
+    for call in functions:
         at = position(call)
         if not isinstance(call, exp.Anonymous) or any(r.kind != "set" for r in catalogue.calls(str(call.this))):
             raise FeatureNotSupported("ROWS FROM of a function that gives no set is not supported", position=at)

@@ -24,6 +24,7 @@ from tailgate.sql.functions.general import templates as general_templates
 from tailgate.sql.functions.multidimensional import templates as multidimensional
 from tailgate.sql.plan import Call, Case, IsNull, Literal, Parameter, Scalar, rows
 from tailgate.sql.plan.rows import is_row
+from tailgate.values.numbers.numerics import scaled
 
 PREFERRED = ("bool", "text", "float8", "oid", "timestamptz", "interval", "inet", "varbit")
 MODIFIED = {name: Function("cast", (name,), name, *templates, kind="cast") for name, templates in LENGTHS.items()}
@@ -130,7 +131,8 @@ def _numeric(scalar: Scalar, target: Type, position: int | None) -> Scalar:
     if scalar.type.general and not target.modifiers:
         return scalar
     if isinstance(scalar, Literal) and not scalar.type.is_array and target.general:
-        return replace(scalar, type=target)
+        value = scalar.value if scalar.value is None else scaled(scalar.value, *scalar.type.decimal)
+        return replace(scalar, value=value, type=target)
     return _general(scalar, target, position)
 
 
@@ -348,8 +350,8 @@ def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:
     Raises 42804.
 
     Among numerics, the largest scale wins. Other modifiers remain if all scalars have them, as with
-    select_common_typmod(). NULL and quoted literals take the type of the others. If no scalar has a
-    type, the result is text.
+    select_common_typmod(). NULL and quoted literals take the type of the others, a quoted numeric with
+    the digits of its text. If no scalar has a type, the result is text.
     """
     types = [s.type for s in scalars]
     typed = [(t, p) for t, p in zip(types, places, strict=True) if t != UNKNOWN]
@@ -368,10 +370,17 @@ def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:
         if chosen.name not in PREFERRED and implicit(chosen, catalogue_name(type)) and not implicit(type, catalogue_name(chosen)):
             chosen = type
     if chosen.name == "numeric":
-        chosen = common_numeric(types)
+        chosen = common_numeric([_written(s) if not chosen.is_array else s.type for s in scalars])
     elif not is_row(chosen) and any(type != chosen for type in types):
         chosen = bare_type(chosen)
     return replace(chosen, multidimensional=any(type.multidimensional for type in types))
+
+
+def _written(scalar: Scalar) -> Type:
+    """Returns the type of a scalar among numerics."""
+    if scalar.type == UNKNOWN and isinstance(scalar, Literal) and scalar.value is not None:
+        return literal(str(scalar.value), NUMERIC, scalar.position).type
+    return scalar.type
 
 
 def _common_row(a: Type, b: Type, place: int | None, what: str) -> Type:
