@@ -131,7 +131,7 @@ def _numeric(scalar: Scalar, target: Type, position: int | None) -> Scalar:
     if scalar.type.general and not target.modifiers:
         return scalar
     if isinstance(scalar, Literal) and not scalar.type.is_array and target.general:
-        value = scalar.value if scalar.value is None else scaled(scalar.value, *scalar.type.decimal)
+        value = scaled(scalar.value, *scalar.type.decimal) if isinstance(scalar.value, Decimal) else scalar.value
         return replace(scalar, value=value, type=target)
     return _general(scalar, target, position)
 
