@@ -527,8 +527,8 @@ def _engine(options: argparse.Namespace) -> int:
         begin = Begin.of(options.take_over, options.hand_over, options.stand_by)
         held = HeldHistory(options.history, options.held_log)
         lake = data, options.work_dir, options.parallelism
-        control = options.control_listen
-        return run(Options(*lake, begin, vault, endpoints, at, options.settings, held, cluster, control, options.processing_log), jvm)
+        limits, control = (held, options.index_memory), options.control_listen
+        return run(Options(*lake, begin, vault, endpoints, at, options.settings, *limits, cluster, control, options.processing_log), jvm)
 
 
 def _gateway(options: argparse.Namespace) -> int:

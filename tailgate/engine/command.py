@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 GB, TB, DAY = 1024, 1024**2, 86_400
 LOOPBACK = "127.0.0.1"
 PARTITIONS_MAX = 1024  # of the state; each has a RocksDB for each level of operators
-OPTIONS = ("heap", "state-memory", "tick-rows", "held-log", "history")
+OPTIONS = ("heap", "state-memory", "index-memory", "tick-rows", "held-log", "history")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Adds the options."""
     _add_memory(command)
-    held = Quantity(GB, 1024 * TB, MEMORY)
+    held, index = Quantity(GB, 1024 * TB, MEMORY), Quantity(1, TB, MEMORY)
     add = command.add_argument
+    add("--index-memory", type=index, default=256, metavar="SIZE", help="the memory of the indexes of large tables, 1MB or more (256MB)")
     add("--tick-rows", type=Quantity(100, 10_000_000), default=50_000, metavar="N", help="records that a tick takes from a reader (50000)")
     add("--held-log", type=held, default=20 * GB, metavar="SIZE", help="how much of the log a sink or subscription may hold (20GB)")
     add("--history", type=Quantity(1, 30 * DAY, TIME), default=3600, metavar="TIME", help="how long past states can be read (1h)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from tailgate.lake.tables import checkpoints, delta, large, merging
 from tailgate.lake.tables.large import LargeTable
 from tailgate.lake.tables.stored_relations import relations, table_name
 from tailgate.lake.types import FLOAT8, INT8, TEXT, TIMESTAMP, Field
-from tailgate.lake.writer import maintenance
+from tailgate.lake.writer import maintenance, open_tables
 from tailgate.lake.writer.log_writer import Writer, open_epoch
 from tailgate.lake.writer.rounds import Follower
 from tests.lake.delta_spark import delta_spark
@@ -205,6 +206,44 @@ def test_many_new_rows_are_in_several_files(lake: Lake, monkeypatch: pytest.Monk
         follower.round()
     assert len(delta.file_names(delta.table(lake.store, table_name(KEYED.id)))) > 4
     assert pairs(reading.snapshot(Lake(lake.location), KEYED.id)) == relation.rows
+
+
+def test_the_indexes_have_a_limit(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys of the other files are read. The new file with few rows is in the index, which becomes empty with its table."""
+    monkeypatch.setattr(large, "INDEX_BYTES", limit := 12 * 100)
+    writer = open_epoch(lake)
+    add(writer, KEYED)
+    relation, follower = Changing(writer), Follower(lake, writer.epoch)
+    relation.change(range(1000), "first")
+    for round in range(8):
+        follower.round()
+        maintenance.tend(lake, writer.epoch)
+        relation.change_some(30, f"round {round}")
+    follower.round()
+    assert pairs(reading.snapshot(Lake(lake.location), KEYED.id)) == relation.rows
+    opened = open_tables.of(lake, writer.epoch).open_large(table_name(KEYED.id))
+    assert opened is not None
+    assert 0 < opened.index_bytes <= limit
+    relation.change(range(1000), None)
+    follower.round()
+    assert opened.index_bytes == 0
+
+
+def test_a_table_is_cleared_without_its_keys(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By an engine that has no index of it: the view is filled again."""
+    writer = open_epoch(lake)
+    add(writer, KEYED)
+    relation = Changing(writer)
+    relation.change(range(100), "first")
+    for name in ("second", "third"):
+        Follower(lake, writer.epoch).round()
+        relation.change_some(10, name)
+    Follower(lake, writer.epoch).round()
+    add(writer, replace(KEYED, ready=False))
+    writer = open_epoch(Lake(lake.location), take_over=True)
+    monkeypatch.setattr(LargeTable, "_keys", lambda self, path: pytest.fail("the keys of a file are read"))
+    Follower(writer.lake, writer.epoch).round()
+    assert delta.file_names(delta.table(lake.store, table_name(KEYED.id))) == []
 
 
 @pytest.mark.parametrize("removed", [9, 1], ids=["without a row", "removed twice"])

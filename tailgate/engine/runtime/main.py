@@ -55,6 +55,7 @@ from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import holds, reading
 from tailgate.lake.store.stand_by import Lease, StandBy
+from tailgate.lake.tables import large
 from tailgate.lake.writer.engines import LEASE_S
 from tailgate.lake.writer.log_writer import Writer, open_epoch
 from tailgate.operations import logs
@@ -108,6 +109,7 @@ class Options:
     metrics: Address | None = None  # where metrics and health checks are served
     settings: ProcessSettings | None = None  # of this process, published for gateways
     held: HeldHistory = field(default_factory=lambda: HeldHistory(3600, 20 << 10))
+    index_mb: int = 256  # memory of the indexes of large tables
     cluster: Cluster | None = None  # whose executors run the ticks
     control_listen: str | None = None  # where other machines reach the control interface
     processing_log: bool = False  # whether failures are written to the stream KSQL_PROCESSING_LOG
@@ -129,6 +131,7 @@ def run(options: Options, jvm: Jvm) -> int:
     session, writer = epoch.session, epoch.writer
     restoration.complete(lake, writer.newest, jvm.scratch, Lineages(session).copy)
     options.held.apply(lake)
+    large.limit_index(options.index_mb << 20)
     engine = Engine(lake, session, writer, options.parallelism, options.vault, epoch.circuits)
     installation = Installation(engine)
     isolation = Isolation(installation)

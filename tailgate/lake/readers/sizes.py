@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers.reading import table_at
 from tailgate.lake.tables import checkpoints, delta
@@ -23,7 +21,7 @@ def about(lake: Lake, relation: int) -> int:
     if version is not None:
         name = table_name(relation)
         table = delta.table(lake.store, name, version)
-        rows = sum(n or 0 for n in pa.table(table.get_add_actions(flatten=True))["num_records"].to_pylist())
+        rows = delta.row_count(table)
         if delta.has_vectors(table):
             vectors = (add.get("deletionVector") for add in delta.adds(lake.store, name, version).values())
             rows -= sum(vector["cardinality"] for vector in vectors if vector is not None)

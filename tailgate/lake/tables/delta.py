@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 import numpy as np
@@ -59,6 +59,13 @@ _CHECKPOINT = re.compile(r"/([0-9]{20})\.checkpoint\..*parquet$")
 _VERSIONED = re.compile(r"/([0-9]{20})\.[^/]*$")
 
 
+class Size(NamedTuple):
+    """The size of a data file."""
+
+    rows: int
+    bytes: int
+
+
 def table(store: Store, name: str, version: int | None = None) -> DeltaTable:
     """Opens a table at a version, by default the newest."""
     return DeltaTable(store.location(name), version=version, storage_options=dict(store.options))
@@ -88,12 +95,23 @@ def has_vectors(table: DeltaTable) -> bool:
     return VECTORS in (table.protocol().reader_features or ())
 
 
+def data_files(table: DeltaTable) -> dict[str, Size]:
+    """Returns the sizes of the data files of a table's version, by the name of the file. Deleted rows count, too."""
+    actions = pa.table(table.get_add_actions(flatten=True))
+    names, rows, sizes = (actions[column].to_pylist() for column in ("path", "num_records", "size_bytes"))
+    return {_file_name(name): Size(*size) for name, *size in zip(names, rows, sizes, strict=True)}
+
+
+def row_count(table: DeltaTable) -> int:
+    """Returns the number of rows in the data files of a table's version, of deleted ones too."""
+    return sum(file.rows for file in data_files(table).values())
+
+
 def live_rows(table: DeltaTable) -> dict[str, np.ndarray]:
     """Returns for each row of the files with deletion vectors whether it is not deleted, by the name of the file."""
     if not has_vectors(table):
         return {}
-    actions = pa.table(table.get_add_actions(flatten=True))
-    rows = dict(zip(map(_file_name, actions["path"].to_pylist()), actions["num_records"].to_pylist(), strict=True))
+    rows = {name: size.rows for name, size in data_files(table).items()}
     result: dict[str, np.ndarray] = {}
     for batch in table.deletion_vectors():
         for uri, selection in zip(*(pa.array(column) for column in batch.columns), strict=True):

@@ -6,8 +6,9 @@
     small or half deleted files   ──► between rounds, `fold` writes their remaining rows to new files
 
 A merge rewrites each file that has a changed row, and random keys are in all files: 10,000,000 rows in a second of CPU and more. Here
-the commit of 5,000 random keys takes some 40 ms. The index has 13 bytes for each row. It is built from the key columns when the table
-is first changed after a start.
+the commit of 5,000 random keys takes some 40 ms. The index has 12 bytes for each row. It is built from the key columns, file by file,
+when rows of the table first leave after a start. The indexes of all tables together have a limit. Files that are not in them are
+read whenever rows leave the table.
 
 The data files are in the folder `rows` of the table, so that earlier versions of this software, which ignore deletion vectors, do not find
 them and fail.
@@ -16,7 +17,9 @@ them and fail.
 from __future__ import annotations
 
 import json
+import logging
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,10 +40,13 @@ from tailgate.lake.types import WEIGHT
 if TYPE_CHECKING:
     import duckdb
 
+log = logging.getLogger("tailgate.tables")
+
 ROWS_MIN = 500_000  # from which on a table has deletion vectors; it keeps them when it becomes smaller
 SMALL_BYTES = FILE_BYTES // 2  # of the remaining rows of a file that is folded
 SMALL_FILES = 16
 FOLD_BYTES = 2 * FILE_BYTES  # of the remaining rows of all files that are folded at once
+INDEX_BYTES = 256 << 20  # of the indexes of all tables, unless `limit_index` sets another limit
 NEW_BYTES = 2 * FILE_BYTES  # of the rows of a new file in memory: a larger file could only be folded when it has few remaining rows
 
 Action = dict[str, Any]
@@ -48,23 +54,40 @@ Action = dict[str, Any]
 
 def is_large(table: DeltaTable) -> bool:
     """Returns whether a table has deletion vectors, or so many rows that it should."""
-    return delta.has_vectors(table) or sum(pa.table(table.get_add_actions(flatten=True))["num_records"].to_pylist()) >= ROWS_MIN
+    return delta.has_vectors(table) or delta.row_count(table) >= ROWS_MIN
+
+
+def limit_index(size: int) -> None:
+    """Sets how many bytes the indexes of all tables of this process, the engine, may have."""
+    global INDEX_BYTES
+    INDEX_BYTES = size
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The keys of a data file: their hashes in ascending order, and the row number of each."""
+
+    hashes: np.ndarray
+    rows: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.hashes.nbytes + self.rows.nbytes)
 
 
 @dataclass(slots=True)
 class DataFile:
-    """A data file with the index of its keys.
+    """A data file.
 
     - `add`: the action of Delta's log that describes the file.
-    - `hashes`, `rows`: the hashes of the keys in ascending order, and the row number of each.
     - `live`: by row number, whether the row is not deleted. `remaining`: the number of these rows.
+    - `index`: of its keys, if it is in memory.
     """
 
     add: Action
-    hashes: np.ndarray
-    rows: np.ndarray
     live: np.ndarray
     remaining: int
+    index: Index | None = None
 
     @property
     def path(self) -> str:
@@ -76,18 +99,26 @@ class DataFile:
 
 
 class LargeTable:
-    """A table with deletion vectors, for its only writer. After an exception other than `Inconsistent` it must be opened again."""
+    """A table with deletion vectors, for its only writer. After an exception other than `Inconsistent` it must be opened again.
 
-    def __init__(self, store: Store, stored: Stored, table: DeltaTable, epoch: int) -> None:
-        """Reads the keys of all rows. Adds deletion vectors to the table if it has none. The methods commit through `table`."""
+    `index_bytes`: the memory of its index.
+    """
+
+    def __init__(self, store: Store, stored: Stored, table: DeltaTable, epoch: int, room: Callable[[], int]) -> None:
+        """Adds deletion vectors to the table if it has none. The methods commit through `table`.
+
+        `room` returns how many bytes its index may still grow.
+        """
         self._store, self._stored, self._table, self._name = store, stored, table, table_name(stored.id)
         self._connection: duckdb.DuckDBPyConnection | None = None
+        self._room, self._is_reported = room, False
+        self.index_bytes = 0
         if not delta.has_vectors(table):
             self._convert(epoch)
-        live = delta.live_rows(table)
+        live, sizes = delta.live_rows(table), delta.data_files(table)
         self._files: dict[str, DataFile] = {}
         for path, add in delta.adds(store, self._name, table.version()).items():
-            self._files[path] = self._indexed(add, self._keys(path), live.get(path))
+            self._add(add, live.get(path, np.ones(sizes[path].rows, bool)))
 
     def apply(self, stored: Stored, changes: pa.Table, transactions: list[Transaction]) -> None:
         """Applies net changes in one commit."""
@@ -105,7 +136,7 @@ class LargeTable:
             if file.remaining:
                 marked.append(file)
             else:
-                del self._files[path]
+                self._forget(file)
         if marked:
             new = vectors.vectors(np.flatnonzero(~file.live) for file in marked)
             self._store.put(f"{self._name}/{new.name}", new.content)
@@ -122,7 +153,7 @@ class LargeTable:
     def clear(self, transactions: list[Transaction]) -> None:
         """Deletes all rows."""
         actions = [{"remove": _remove(file.add, changes_data=True)} for file in self._files.values()]
-        self._files = {}
+        self._files, self.index_bytes = {}, 0
         delta.append(self._store, self._name, self._table, "DELETE", transactions, actions)
 
     def fold(self, transactions: list[Transaction]) -> None:
@@ -134,7 +165,7 @@ class LargeTable:
         folded = small[: max(2, int(np.searchsorted(sums, FOLD_BYTES)))]
         rows = pa.concat_tables(self._remaining(file) for file in folded)
         for file in folded:
-            del self._files[file.path]
+            self._forget(file)
         written = self._written(rows, 1 + int(sums[len(folded) - 1]) // FILE_BYTES, changes_data=False)
         actions = [*({"remove": _remove(file.add, changes_data=False)} for file in folded), *({"add": file.add} for file in written)]
         crash.point("large.folded")
@@ -149,11 +180,12 @@ class LargeTable:
         ordered = hashes[order]
         paths, parts = list(self._files), []
         for n, file in enumerate(self._files.values()):
-            first, last = (np.searchsorted(file.hashes, ordered, side) for side in ("left", "right"))
+            index = file.index or self._indexed(file, self._keys(file.path))
+            first, last = (np.searchsorted(index.hashes, ordered, side) for side in ("left", "right"))
             counts = last - first
             if counts.any():
                 offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-                rows = file.rows[np.repeat(first, counts) + offsets]
+                rows = index.rows[np.repeat(first, counts) + offsets]
                 candidates = np.stack([np.repeat(order, counts), np.full(len(rows), n), rows], axis=1)
                 parts.append(candidates[file.live[rows]])
         places = np.concatenate([np.empty((0, 3), np.int64), *parts])  # key, file, row number
@@ -166,12 +198,18 @@ class LargeTable:
             raise Inconsistent("a key that has no row, or several rows, is removed, or a row is removed twice")
         return {paths[n]: places[places[:, 1] == n, 2] for n in np.unique(places[:, 1])}
 
-    def _indexed(self, add: Action, keys: pa.Table, live: np.ndarray | None) -> DataFile:
+    def _indexed(self, file: DataFile, keys: pa.Table) -> Index:
+        """Returns the index of the keys of a file, and keeps it in memory if there is room for it."""
         hashes = self._hashes(keys)
         order = np.argsort(hashes)
-        if live is None:
-            live = np.ones(len(hashes), bool)
-        return DataFile(add, hashes[order], order.astype(np.uint32), live, int(live.sum()))
+        index = Index(hashes[order], order.astype(np.uint32))
+        if index.nbytes <= self._room():
+            file.index = index
+            self.index_bytes += index.nbytes
+        elif not self._is_reported:
+            self._is_reported = True
+            log.warning("relation %s: its index exceeds the limit --index-memory; each round reads its keys", self._stored.name)
+        return index
 
     def _hashes(self, keys: pa.Table) -> np.ndarray:
         """Returns a hash of each key. Equal keys have equal hashes in this process."""
@@ -196,6 +234,15 @@ class LargeTable:
     def _remaining(self, file: DataFile) -> pa.Table:
         return delta.read_file(self._store, self._name, file.path, self._schema).filter(pa.array(file.live))
 
+    def _add(self, add: Action, live: np.ndarray) -> DataFile:
+        file = self._files[str(add["path"])] = DataFile(add, live, int(live.sum()))
+        return file
+
+    def _forget(self, file: DataFile) -> None:
+        del self._files[file.path]
+        if file.index is not None:
+            self.index_bytes -= file.index.nbytes
+
     def _written(self, rows: pa.Table, count: int, *, changes_data: bool) -> list[DataFile]:
         """Writes rows to so many data files, and adds these to the index."""
         limit = max(1, -(-rows.num_rows // count))
@@ -215,7 +262,8 @@ class LargeTable:
             "dataChange": changes_data,
             "stats": json.dumps({"numRecords": rows.num_rows, "tightBounds": True}),
         }
-        file = self._files[path] = self._indexed(add, rows.select(self._stored.key_names), None)
+        file = self._add(add, np.ones(rows.num_rows, bool))
+        self._indexed(file, rows.select(self._stored.key_names))
         return file
 
     def _convert(self, epoch: int) -> None:

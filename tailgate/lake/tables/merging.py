@@ -53,9 +53,8 @@ def widen(table: DeltaTable, stored: Stored, commit: CommitProperties) -> None:
 
 def few(table: DeltaTable) -> bool:
     """Returns whether a table is small enough to be rewritten as a whole."""
-    actions = pa.table(table.get_add_actions(flatten=True))
-    rows, size = (sum(actions[name].to_pylist()) for name in ("num_records", "size_bytes"))
-    return bool(rows <= FEW_ROWS and size <= FEW_BYTES)
+    files = delta.data_files(table).values()
+    return sum(file.rows for file in files) <= FEW_ROWS and sum(file.bytes for file in files) <= FEW_BYTES
 
 
 def apply(table: DeltaTable, stored: Stored, changes: pa.Table, commit: CommitProperties, rows: pa.Table | None) -> pa.Table | None:

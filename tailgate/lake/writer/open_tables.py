@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 
 from tailgate.lake.folder import Lake
 from tailgate.lake.store import Store
-from tailgate.lake.tables import delta
+from tailgate.lake.tables import delta, large
 from tailgate.lake.tables.large import LargeTable
 from tailgate.lake.tables.stored_relations import Stored, table_name
 
@@ -22,7 +22,7 @@ from tailgate.lake.tables.stored_relations import Stored, table_name
 class _Open:
     """An open table, its version when it was opened, and the epoch of its newest commit then.
 
-    `large`: with an index of its keys, once it was needed.
+    `large`: as a large table, once this was needed.
     """
 
     table: DeltaTable
@@ -53,15 +53,19 @@ class OpenTables:
         self._open[name] = _Open(table, table.version(), delta.check_epoch(table, self._epoch))
 
     def large(self, stored: Stored) -> LargeTable:
-        """Returns an open table as a large one, with an index of its keys, which is built if there is none."""
+        """Returns an open table as a large one."""
         opened = self._open[table_name(stored.id)]
         if opened.large is None:
-            opened.large = LargeTable(self._store, stored, opened.table, self._epoch)
+            opened.large = LargeTable(self._store, stored, opened.table, self._epoch, self._index_room)
         return opened.large
 
     def open_large(self, name: str) -> LargeTable | None:
-        """Returns an open table as a large one if its index is in memory."""
+        """Returns an open table if `large` has returned it."""
         return self._open[name].large
+
+    def _index_room(self) -> int:
+        """Returns how many bytes the indexes of large tables may still grow. Two threads of a round may exceed it by one file."""
+        return large.INDEX_BYTES - sum(opened.large.index_bytes for opened in self._open.values() if opened.large is not None)
 
     def is_written(self, name: str) -> bool:
         """Returns whether this engine has committed to an open table."""
