@@ -150,6 +150,7 @@ clean: ## remove all that setup made
 	@echo "setup: installing Python packages into .venv (about 450 MB to download, a minute or two)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.$(EXTRAS)'
+	@test ! -d tailgate || $(BIN)/python -m compileall -q -j 2 -x '/test_' tailgate testing tests
 	@touch $@
 
 .PHONY: jdk

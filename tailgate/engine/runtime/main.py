@@ -114,6 +114,11 @@ class Options:
     control_listen: str | None = None  # where other machines reach the control interface
     processing_log: bool = False  # whether failures are written to the stream KSQL_PROCESSING_LOG
 
+    def apply_limits(self, lake: Lake) -> None:
+        """Sets the limits of the log and of the indexes of large tables."""
+        self.held.apply(lake)
+        large.limit_index(self.index_mb << 20)
+
 
 def run(options: Options, jvm: Jvm) -> int:
     """Runs the engine until SIGTERM or SIGINT. Returns exit code 0.
@@ -130,8 +135,7 @@ def run(options: Options, jvm: Jvm) -> int:
     epoch = _begun(options, lake, jvm, (lambda: None) if endpoint is None else endpoint.health.stands_by)
     session, writer = epoch.session, epoch.writer
     restoration.complete(lake, writer.newest, jvm.scratch, Lineages(session).copy)
-    options.held.apply(lake)
-    large.limit_index(options.index_mb << 20)
+    options.apply_limits(lake)
     engine = Engine(lake, session, writer, options.parallelism, options.vault, epoch.circuits)
     installation = Installation(engine)
     isolation = Isolation(installation)

@@ -1,4 +1,4 @@
-"""The rounds of an engine: their pauses, and the last one, which waits for the one that is running."""
+"""The rounds of an engine: their pauses, their limits, and the last one, which waits for the one that is running."""
 
 from __future__ import annotations
 
@@ -8,19 +8,29 @@ from types import SimpleNamespace
 
 import pytest
 
+from tailgate.engine.runtime.main import HeldHistory, Options
 from tailgate.engine.runtime.maintenance import follow as rounds
 from tailgate.engine.runtime.maintenance.follow import Follow
 from tailgate.engine.runtime.ticks.tick_figures import TickFigures
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
+from tailgate.lake.readers import holds, reading
 from tailgate.lake.readers.reading import read_table
-from tailgate.lake.tables import delta
+from tailgate.lake.tables import delta, large
 from tailgate.lake.tables.stored_relations import relations, table_name
 from tailgate.lake.types import INT8, Field
 from tailgate.lake.writer.log_writer import open_epoch
 from tests.lake.relations import History, add, changes, counted, item
 
 BAG = item(16384, (Field("a", INT8),), None)
+
+
+def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name in ((large, "INDEX_BYTES"), (reading, "RETAIN_HISTORY_MS")):
+        monkeypatch.setattr(module, name, 0)
+    lake = Lake.create(tmp_path / "lake")
+    Options("", held=HeldHistory(60, 1024), index_mb=3).apply_limits(lake)
+    assert (large.INDEX_BYTES, reading.RETAIN_HISTORY_MS, holds.bytes_max(lake)) == (3 << 20, 60_000, 1 << 30)
 
 
 def test_the_last_round_waits_for_the_running_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
