@@ -101,8 +101,7 @@ def simple_type(cursor: Cursor) -> exp.DataType:
             return node if node.expressions else interval_fields(cursor, node)
     if not is_name(token, keywords.RESERVED | keywords.COLUMN):
         raise cursor.error()
-    cursor.advance()
-    name = token.value
+    name = cursor.advance().value
     schema = None
     while cursor.accept("."):
         schema, name = name, label(cursor).name
