@@ -230,7 +230,7 @@ def test_the_indexes_have_a_limit(lake: Lake, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_table_is_cleared_without_its_keys(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By an engine that has no index of it: the view is filled again."""
+    """The engine has just started, so it has no index, and fills the view again."""
     writer = open_epoch(lake)
     add(writer, KEYED)
     relation = Changing(writer)
