@@ -36,6 +36,9 @@ MICROS_PER_MILLISECOND = 1000
 Envelope: TypeAlias = Literal["debezium", "upsert", "none"]
 
 
+EARLIEST_MS = 1  # of the timestamps of messages: librdkafka writes the current time for 0
+
+
 class Event(NamedTuple):
     """A message for Kafka."""
 
@@ -89,7 +92,8 @@ class Encoder:
             self._of = dict(zip(encoded, map(headers_of, arrays[self._headers].to_pylist()), strict=True))
         if self._timestamp is not None:
             micros = arrays[self._timestamp].cast(pa.int64()).to_pylist()
-            self._times = {row: 0 if time is None else time // MICROS_PER_MILLISECOND for row, time in zip(encoded, micros, strict=True)}
+            times = (0 if time is None else max(time // MICROS_PER_MILLISECOND, EARLIEST_MS) for time in micros)
+            self._times = dict(zip(encoded, times, strict=True))
         if self._pairing is None:
             return self._unpaired(net)
         columns = [self._columns[i] for i in self._pairing]

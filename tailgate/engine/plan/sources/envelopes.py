@@ -99,7 +99,7 @@ def _append_only(source: Source) -> Layout:
 def _upsert(source: Source) -> Layout:
     """Returns the layout of a source with ENVELOPE UPSERT."""
     at = Decoded()
-    key = key_columns(source, alias=next((i.name for i in source.include if i.kind == "key"), None))
+    key = _with_nulls(source, key_columns(source, alias=next((i.name for i in source.include if i.kind == "key"), None)))
     value = [c for c in value_columns(of_value(source), at.value) if c.field.name not in {k.field.name for k in key}]
     is_deletion = f"{at.value} IS NULL"
     columns = [*key, *value, *included_columns(source, at, [*key, *value], is_deletion)]
@@ -111,8 +111,8 @@ def _upsert(source: Source) -> Layout:
         )
     columns = added_columns_last(source, columns)
     has_key = f"{at.key} IS NOT NULL"
-    # a table of ksqlDB has no row for a null key, or a key with a null
-    parts = [has_key, *(f"{k.expression} IS NOT NULL" for k in key)]
+    # a table of ksqlDB has no row for a null key
+    parts = [has_key, *(f"{k.expression} IS NOT NULL" for k in key if not k.field.nullable)]
     keyed = " AND ".join(parts) if source.ksqldb is not None else required(has_key, "null key")
     where = Filter(" AND ".join([keyed, *not_null_checks(source, value, is_deletion)]))
     select = Project(
@@ -125,3 +125,15 @@ def _upsert(source: Source) -> Layout:
     decoder = KafkaDecoder(key_format_spec(source), value_format_spec(of_value(source)))
     key_positions = tuple(columns.index(k) for k in key)
     return Layout(decoder, fields(columns), key_positions, Steps((where, select)), True, fields(columns) + UPSERT_COLUMNS)
+
+
+def _with_nulls(source: Source, key: list[ColumnExpression]) -> list[ColumnExpression]:
+    """Returns the columns of a key, nullable if they are those of a table of ksqlDB with several.
+
+    Tables that earlier versions declared keep columns that are not nullable.
+    """
+    declared = {column.field.name for column in source.declared or ()}  # without the bounds of windows
+    nullable = {c.name for c in source.columns if c.nullable} if source.columns else declared
+    if source.ksqldb is None or sum(k.field.name in declared for k in key) < 2:
+        return key
+    return [replace(k, field=replace(k.field, nullable=k.field.name in nullable)) for k in key]

@@ -107,8 +107,8 @@ class Producers:
                 failures.append(error.str())
 
         producer = self._producer(brokers, access)
-        # 0: the time at which it is produced
-        producer.produce(topic, value, key, on_delivery=delivered, timestamp=timestamp or 0)
+        # librdkafka writes the current time for 0
+        producer.produce(topic, value, key, on_delivery=delivered, timestamp=0 if timestamp is None else max(timestamp, 1))
         producer.flush(ACKNOWLEDGED_S)
         if not acknowledged:
             raise ConnectionFailure(

@@ -99,7 +99,8 @@ def _type(schema: dict[str, Any], parts: Parts) -> TypeName | None:
         case "string":
             return types.BYTES if connect == "bytes" else types.VARCHAR
         case "array" if connect == "map":
-            return naming.map_of(_type(_present(schema["items"], parts)["properties"]["value"], parts))
+            value = _present(schema.get("items"), parts).get("properties", {}).get("value")
+            return naming.map_of(_type(value, parts)) if isinstance(value, dict) else None
         case "array" if isinstance(schema.get("items"), dict):
             return naming.array(_type(schema["items"], parts))
         case "object" if _is_object(schema):
