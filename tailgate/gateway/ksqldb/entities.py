@@ -14,7 +14,7 @@ from typing import Any
 
 from tailgate.gateway.catalog.relations.item_status import MaySee
 from tailgate.gateway.ksqldb.figures import Figures, Measured
-from tailgate.gateway.ksqldb.lists import query_status, query_type, sink_of
+from tailgate.gateway.ksqldb.lists import described_item, query_status, query_type, sink_of
 from tailgate.gateway.ksqldb.targets import key_of
 from tailgate.lake.catalog import Catalog, CustomType, Item, MaterializedView, is_transient, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
@@ -41,7 +41,7 @@ def entity(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee)
 def described_items(show: Show, catalog: Catalog) -> list[Item]:
     """Returns the items of a DESCRIBE: the one that it names, or all streams or tables. Raises 42P01."""
     if show.name is not None:
-        return [catalog.relation(show.name)]
+        return [described_item(show.name, catalog)]
     type = "stream" if show.what.startswith("describe streams") else "table"
     return [item for item, ksqldb in _items(catalog) if ksqldb.type == type and not ksqldb.into]
 

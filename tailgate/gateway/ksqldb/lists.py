@@ -9,7 +9,7 @@ from tailgate.gateway.catalog.relations.item_status import MaySee
 from tailgate.lake.catalog import Catalog, CustomType, Item, MaterializedView, is_transient, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import UndefinedFunction
+from tailgate.lake.errors import UndefinedFunction, UndefinedTable
 from tailgate.lake.types import TEXT, Field
 from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.custom_types import definition
@@ -43,7 +43,7 @@ def rows(what: str, name: Name | None, items: Sequence[Item], catalog: Catalog, 
     """Returns the rows of a list. `name`: the relation of DESCRIBE. Statements are shown to roles that may read the item."""
     if what == "describe":
         assert name is not None
-        return _described(catalog.relation(name))
+        return _described(described_item(name, catalog))
     if what == "ksqldb functions":
         return sorted({(name_of(row), family) for family, of_family in functions.FAMILIES.items() for row in of_family})
     if what == "types":
@@ -55,6 +55,14 @@ def rows(what: str, name: Name | None, items: Sequence[Item], catalog: Catalog, 
     type = "stream" if what == "streams" else "table"
     lasting = [(i, k) for i, k in properties if k.type == type and not k.into and not is_transient(i)]
     return [(i.name, k.topic, k.key_format, k.value_format) for i, k in lasting]
+
+
+def described_item(name: Name, catalog: Catalog) -> Item:
+    """Returns the relation that DESCRIBE names. Raises 42P01."""
+    item = catalog.find(name)
+    if item is None:
+        raise UndefinedTable(f"Could not find STREAM/TABLE '{ksqldb_name(name.name)}' in the Metastore", position=name.position)
+    return catalog.relation(name)
 
 
 def described_function(name: str) -> list[tuple[Any, ...]]:

@@ -262,7 +262,10 @@ ObjectKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """DROP kind [CONCURRENTLY] [IF EXISTS] name, … [CASCADE | RESTRICT], or of ksqlDB's items [DELETE TOPIC]."""
+    """DROP kind [CONCURRENTLY] [IF EXISTS] name, … [CASCADE | RESTRICT], or of ksqlDB's items [DELETE TOPIC].
+
+    `of_ksqldb`: whether it is a statement of ksqlDB's dialect, whose errors have ksqlDB's messages.
+    """
 
     kind: ObjectKind | Literal["stream"]
     names: tuple[Name, ...]
@@ -270,6 +273,7 @@ class Drop:
     cascade: bool = False
     concurrently: bool = False
     delete_topic: bool = False
+    of_ksqldb: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,8 @@ def parse(text: str) -> Parsed:
         case k.PushQuery(query=select):
             return FollowKsqldb(statement, text) if select.emit else PullKsqldb(statement, text)
         case k.DropItem(type=item_type, name=name):
-            return Drop(item_type, (Name(name, position=statement.position),), statement.if_exists, delete_topic=statement.delete_topic)
+            names, delete_topic = (Name(name, position=statement.position),), statement.delete_topic
+            return Drop(item_type, names, statement.if_exists, delete_topic=delete_topic, of_ksqldb=True)
         case k.DefineVariable(name=name, value=value):
             return Define(name, value)
         case k.SetProperty(name=name, value=value):

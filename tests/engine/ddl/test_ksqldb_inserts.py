@@ -138,7 +138,7 @@ def test_the_rows_wait_for_views_that_are_filled_again_after_resume() -> None:
         ("INSERT INTO others SELECT id AS sensor, x AS reading FROM a", "42809", "the rows of a stream"),
         ("INSERT INTO others SELECT sensor, reading FROM readings EMIT CHANGES LIMIT 1", "0A000", "LIMIT of a persistent query"),
         ("INSERT INTO others WITH (colour = 1) SELECT sensor, reading FROM readings", "22023", "Invalid config variable"),
-        ("INSERT INTO none SELECT sensor, reading FROM readings", "42P01", "none"),
+        ("INSERT INTO none SELECT sensor, reading FROM readings", "42P01", "Sink 'NONE' does not exist for the INSERT"),
     ],
 )
 def test_wrong_inserts(text: str, sqlstate: str, message: str) -> None:

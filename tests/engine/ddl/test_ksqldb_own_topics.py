@@ -39,6 +39,6 @@ def test_a_topic_that_others_use_is_not_deleted() -> None:
 
 
 def test_the_statement_says_whether_the_topic_is_deleted() -> None:
-    assert parse("DROP STREAM IF EXISTS s DELETE TOPIC") == Drop("stream", (Name("s"),), if_exists=True, delete_topic=True)
-    assert parse("DROP TABLE t DELETE TOPIC") == Drop("table", (Name("t"),), delete_topic=True)
-    assert parse("DROP STREAM s") == Drop("stream", (Name("s"),))
+    assert parse("DROP STREAM IF EXISTS s DELETE TOPIC") == Drop("stream", (Name("s"),), if_exists=True, delete_topic=True, of_ksqldb=True)
+    assert parse("DROP TABLE t DELETE TOPIC") == Drop("table", (Name("t"),), delete_topic=True, of_ksqldb=True)
+    assert parse("DROP STREAM s") == Drop("stream", (Name("s"),), of_ksqldb=True)

@@ -56,7 +56,7 @@ def test_a_query_is_named_by_its_id() -> None:
     assert names("PAUSE CTAS_AVG_READINGS_0", catalog) == ["avg_readings"]
     assert names("terminate csas_high_1;", catalog) == ["high"]
     assert names("RESUME `CTAS_N_2`", catalog) == ["n"]
-    with pytest.raises(UndefinedObject, match='query "CTAS_N_0" does not exist'):
+    with pytest.raises(UndefinedObject, match="Unknown queryId: CTAS_N_0"):
         names("PAUSE CTAS_N_0", catalog)
     with pytest.raises(UndefinedObject):  # a table does not stand for its query
         names("PAUSE n", catalog)

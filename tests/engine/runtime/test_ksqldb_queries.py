@@ -191,7 +191,7 @@ def test_a_terminated_query_leaves_its_table(world: World) -> None:
         assert world.rows("ended") == [("a", 1)] and world.rows("above_ended") == world.rows("above_ended_later") == [(1, 1)]
         assert world.rows("running") == [("a", 2)]
         assert [node for _, node in world.view("above_ended_later").nodes] == nodes and not world.view("above_ended_later").paused
-        with pytest.raises(TailgateError, match=f'query "{query}" does not exist'):
+        with pytest.raises(TailgateError, match=f"Unknown queryId: {query}"):
             world.engine.execute(f"RESUME {query}")
         world.engine.execute("RESUME ALL")
         assert world.view("ended").paused

@@ -77,7 +77,7 @@ def test_settings_last_for_the_session(api: Api) -> None:
     session = Session(Server(f"127.0.0.1:{api.port}"), lambda line: None)
     session.run_text("SET 'auto.offset.reset' = 'earliest'; DEFINE a = 'it''s';")
     assert (session.properties, session.variables) == ({"auto.offset.reset": "earliest"}, {"a": "it's"})
-    with pytest.raises(ServerError, match="is not known"):
+    with pytest.raises(ServerError, match="Not recognizable as ksql"):
         session.run("SET 'bogus' = '1';")
     session.run_text("UNSET 'auto.offset.reset'; UNDEFINE a;")
     assert (session.properties, session.variables) == ({}, {})

@@ -101,7 +101,7 @@ def test_the_id_of_a_query_is_that_of_show_queries(api: Api, world: KsqldbWorld,
     assert entity["commandStatus"] == {"status": "SUCCESS", "message": "Query terminated."}
     assert b'"message"' in stream.rest()
     until(lambda: listed() == [])
-    assert "does not exist" in api.failed("/ksql", {"ksql": f"TERMINATE {id};"})[1]["message"]
+    assert f"Unknown queryId: {id}" in api.failed("/ksql", {"ksql": f"TERMINATE {id};"})[1]["message"]
 
 
 def test_a_query_that_the_gateway_has_not_begun_is_closed(world: KsqldbWorld) -> None:

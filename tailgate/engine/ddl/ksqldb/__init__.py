@@ -12,7 +12,7 @@ from tailgate.engine.ddl.ksqldb.messages import message_of
 from tailgate.engine.ddl.ksqldb.own_topics import check_unused, subjects_of
 from tailgate.engine.ddl.ksqldb.partitions import check_partitions
 from tailgate.engine.ddl.ksqldb.push import transient_view
-from tailgate.engine.ddl.ksqldb.queries import controlled, paused, query_view, stopped
+from tailgate.engine.ddl.ksqldb.queries import controlled, explained, paused, query_view, stopped
 from tailgate.engine.ddl.ksqldb.upgrades import filled_again, upgraded, upgraded_view, with_columns
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "derived_stream",
     "derived_view",
     "drop_type",
+    "explained",
     "filled_again",
     "inserted_row",
     "inserting_sink",

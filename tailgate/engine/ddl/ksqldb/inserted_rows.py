@@ -40,7 +40,7 @@ from tailgate.values.strings import jsonb
 
 def derived_stream(statement: InsertValues, catalog: Catalog) -> MaterializedView | None:
     """Returns the derived stream that a statement inserts into, or None for another relation. Raises 42809 for a derived table."""
-    item = catalog.relation(Name(statement.name, position=statement.position))
+    item = catalog.find(Name(statement.name))
     ksqldb = ksqldb_of(item)
     if ksqldb is None or not isinstance(item, MaterializedView):
         return None

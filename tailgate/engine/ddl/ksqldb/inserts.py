@@ -28,6 +28,7 @@ from tailgate.lake.errors import (
     FeatureNotSupported,
     InvalidObjectDefinition,
     InvalidParameterValue,
+    UndefinedTable,
     WrongObjectType,
 )
 from tailgate.sql.drop import find_of_kind
@@ -89,6 +90,8 @@ def check_inserts(change: Change, catalog: Catalog) -> None:
 
 def check_no_queries(statement: Drop, catalog: Catalog) -> None:
     """Raises 2BP01, with ksqlDB's message, if DROP names one stream or table of ksqlDB that queries use; 42809 for the other kind."""
+    if statement.of_ksqldb:
+        _check_named(statement, catalog)
     if statement.kind not in ("stream", "table") or len(statement.names) > 1 or statement.cascade:
         return
     item = find_of_kind(statement.kind, statement.names[0], catalog, if_exists=True)
@@ -102,6 +105,18 @@ def check_no_queries(statement: Drop, catalog: Catalog) -> None:
         raise _still_used(item, "queries read from", reading, "terminate")
     if writing := [ksqldb.query for _, ksqldb in persistent]:
         raise _still_used(item, "queries write into", writing, "terminate")
+
+
+def _check_named(statement: Drop, catalog: Catalog) -> None:
+    """Raises 42P01 if DROP of ksqlDB names nothing, and 42809 if it names a stream or table of the other kind."""
+    (name,) = statement.names
+    item, kind = catalog.find(name), statement.kind.upper()
+    if item is None and not statement.if_exists:
+        raise UndefinedTable(f"Source {ksqldb_name(name.name)} does not exist.", position=name.position)
+    ksqldb = None if item is None else ksqldb_of(item)
+    if ksqldb is not None and ksqldb.type != statement.kind:
+        message = f"Incompatible data source type is {ksqldb.type.upper()}, but statement was DROP {kind}"
+        raise WrongObjectType(message, hint=f"Use DROP {ksqldb.type.upper()}.", position=name.position)
 
 
 def _still_used(item: Item, use: str, users: list[str], action: str) -> DependentObjectsStillExist:
@@ -135,7 +150,10 @@ def check_insertable(target: MaterializedView, catalog: Catalog, position: int) 
 
 def _target(statement: InsertQuery, catalog: Catalog) -> tuple[Source | MaterializedView, KsqldbItem]:
     """Returns the stream that a query writes to, and its properties."""
-    item = catalog.relation(Name(statement.name, position=statement.position))
+    item = catalog.find(Name(statement.name))
+    if item is None:
+        message = f"Sink '{ksqldb_name(statement.name)}' does not exist for the INSERT INTO statement."
+        raise UndefinedTable(message, position=statement.position)
     ksqldb = ksqldb_of(item)
     if ksqldb is None or ksqldb.type == "table":
         raise WrongObjectType(

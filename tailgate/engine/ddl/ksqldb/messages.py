@@ -15,7 +15,7 @@ from tailgate.formats.registry import Schema
 from tailgate.lake.catalog import Catalog, MaterializedView, Source, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import DatatypeMismatch, NotNullViolation, WrongObjectType
+from tailgate.lake.errors import DatatypeMismatch, NotNullViolation, UndefinedTable, WrongObjectType
 from tailgate.sql.ksqldb import types as ksqldb_types
 from tailgate.sql.ksqldb.declared.inserts import Row, row
 from tailgate.sql.ksqldb.expressions import Expression, TypeName
@@ -47,7 +47,10 @@ def message_of(statement: InsertValues, catalog: Catalog, register: Register, ev
     `register` registers a schema under a subject and returns its id. `evaluate` returns the value of an expression of PostgreSQL's
     dialect without columns.
     """
-    item = catalog.relation(Name(statement.name, position=statement.position))
+    item = catalog.find(Name(statement.name))
+    if item is None:
+        message = f"Cannot insert values into an unknown stream/table: {ksqldb_name(statement.name)}"
+        raise UndefinedTable(message, position=statement.position)
     ksqldb = ksqldb_of(item)
     if ksqldb is None or not isinstance(item, Source):
         raise WrongObjectType(f'"{item.name}" is not a stream or table of ksqlDB', position=statement.position)

@@ -24,12 +24,17 @@ from tailgate.sql.drop import removal
 from tailgate.sql.statements import ControlQueries
 
 
-def query_view(id: str, catalog: Catalog) -> MaterializedView:
-    """Returns the view of the query with this id. Raises 42704 if no query has it."""
+def query_view(id: str, catalog: Catalog, missing: str = "Unknown queryId: {}") -> MaterializedView:
+    """Returns the view of the query with this id. Raises 42704, with the message `missing`, if no query has it."""
     item = catalog.find_query(id)
     if item is None:
-        raise UndefinedObject(f'query "{id}" does not exist', hint="SHOW QUERIES lists the queries.")
+        raise UndefinedObject(missing.format(id), hint="SHOW QUERIES lists the queries.")
     return catalog.expect(MaterializedView, item.id)
+
+
+def explained(id: str, catalog: Catalog) -> MaterializedView:
+    """Returns the view of the query of EXPLAIN. Raises 42704 if no query has this id."""
+    return query_view(id, catalog, "Query with id:{} does not exist, use SHOW QUERIES to view the full set of queries.")
 
 
 def controlled(statement: ControlQueries, role: int, catalog: Catalog) -> tuple[MaterializedView, ...]:

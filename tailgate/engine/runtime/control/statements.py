@@ -17,7 +17,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from tailgate.engine import ddl
-from tailgate.engine.ddl.ksqldb import Endpoints, query_view
+from tailgate.engine.ddl.ksqldb import Endpoints, explained
 from tailgate.engine.plan.explain import explain
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime.backfill.installation import Installation
@@ -332,7 +332,7 @@ class Statements:
         """Returns the lines of EXPLAIN for a view that exists or is in the statement."""
         catalog = self._engine.catalog.with_resolution(names)
         if isinstance(target, QueryId):
-            item: Item = query_view(target.id, catalog)
+            item: Item = explained(target.id, catalog)
         elif isinstance(target, Name):
             item = catalog.relation(target)
             if analyze and not isinstance(item, MaterializedView):

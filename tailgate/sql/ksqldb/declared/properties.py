@@ -60,9 +60,9 @@ def topic_properties(
     Raises 22023 for an unknown property or value, and 0A000 for one that is not supported.
     """
     properties, position = dict(statement.properties), statement.position
+    if unknown := [name for name in properties if name not in KNOWN]:
+        raise InvalidParameterValue(f"Invalid config variable(s) in the WITH clause: {','.join(unknown)}", position=position)
     for property_name in properties:
-        if property_name not in KNOWN:
-            raise InvalidParameterValue(f"Invalid config variable(s) in the WITH clause: {property_name}", position=position)
         if property_name not in SUPPORTED and not (property_name == "KEY" and isinstance(statement, s.CreateItem)):
             raise FeatureNotSupported(f"property {property_name} is not supported", position=position)
     for part in ("KEY_FORMAT", "VALUE_FORMAT"):

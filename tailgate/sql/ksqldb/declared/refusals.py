@@ -80,14 +80,13 @@ def _check_property(statement: s.SetProperty) -> None:
     name = property_name(statement.name)
     if not is_property(name):
         raise InvalidParameterValue(
-            f'property "{statement.name}" is not known',
+            f"Not recognizable as ksql, streams, consumer, or producer property: '{statement.name}'",
             hint=f"Known: {', '.join(sorted({*OBEYED, *IGNORED}))}.",
             position=statement.position,
         )
     values = OBEYED.get(name, ())
     if statement.value is not None and values and statement.value.lower() not in values:
         raise InvalidParameterValue(
-            f'invalid value for property "{statement.name}": "{statement.value}"',
-            hint=f"Use {' or '.join(values)}.",
+            f"Invalid value {statement.value} for configuration {statement.name}: String must be one of: {', '.join(values)}",
             position=statement.position,
         )

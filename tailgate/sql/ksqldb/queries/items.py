@@ -115,6 +115,14 @@ def missing_key(target: str, what: str, position: int) -> InvalidColumnReference
     )
 
 
+def missing_primary_key(column: str, position: int) -> InvalidColumnReference:
+    """Returns 42P10 for a projection of a join by a foreign key that lacks a column of the key. `column`: as ksqlDB shows it."""
+    message = "the projection must include all primary key columns from the left input table"
+    return InvalidColumnReference(
+        f"Primary key column missing in projection. For foreign-key table-table joins, {message} ({column}).", position=position
+    )
+
+
 def add_item(items: Items, expression: e.Expression, value: Typed, scope: Scope) -> None:
     """Adds an expression of PARTITION BY that SELECT * does not contain."""
     item, names = e.SelectItem(expression, position=expression.position), {name for _, name, _ in items}

@@ -15,27 +15,22 @@ Source: ksqlDB 0.29, documentation, "Join event streams with ksqlDB".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from tailgate.lake.catalog import Catalog, Item, ksqldb_of
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import (
-    DatatypeMismatch,
     DuplicateAlias,
     FeatureNotSupported,
-    InvalidColumnReference,
-    UndefinedColumn,
     WrongObjectType,
 )
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
-from tailgate.sql.ksqldb.expression_texts import text as ksqldb_text
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.queries.conditions import check_sides, check_types, columns_of, left_side, of_condition, stream_sides
 from tailgate.sql.ksqldb.queries.items import bound_of_windows, numbered_name, source_columns
-from tailgate.sql.ksqldb.queries.references import sources_of
 from tailgate.sql.ksqldb.queries.scope import ROWKEY, Scope
 from tailgate.sql.ksqldb.queries.scopes import (
     column_types,
@@ -46,21 +41,23 @@ from tailgate.sql.ksqldb.queries.scopes import (
     source_item,
     unnamed_key_column,
 )
-from tailgate.sql.ksqldb.queries.translation import Translator
 from tailgate.sql.ksqldb.typed.casts import cast
 from tailgate.sql.ksqldb.typed.values import Typed
 
-NO_COLUMNS = Scope({}, (), has_position=False)
 AS_OF_ARRIVAL = "FOR SYSTEM_TIME AS OF PROCTIME()"
 
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """A column of the message's key: its value, and the texts of the columns that the projection may contain for it."""
+    """A column of the message's key: its value, and the texts of the columns that the projection may contain for it.
+
+    `shown`: these columns as ksqlDB shows them, of the key of a join of columns.
+    """
 
     value: Typed
     columns: frozenset[str]
     name: str
+    shown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ class FromClause:
 
     `type`: whether they are those of a stream or of a table. `key`: that of their messages. `unnamed_key`: whether a source has
     an unnamed key, so that the result has one, too. `co_partitioned`: the sources whose topics must have the same number of
-    partitions.
+    partitions. `by_foreign_key`: whether tables are joined by a foreign key.
     """
 
     text: str
@@ -79,6 +76,7 @@ class FromClause:
     conditions: tuple[str, ...] = ()
     unnamed_key: bool = False
     co_partitioned: tuple[Item, ...] = ()
+    by_foreign_key: bool = False
 
 
 def from_clause(query: e.SelectQuery, catalog: Catalog) -> FromClause:
@@ -150,7 +148,7 @@ def _key_column(scope: Scope, source: Scope, name: str, type: e.TypeName) -> Key
 def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope], right: Scope) -> FromClause:
     """Returns the join of FROM so far, with these scopes, with one more stream or table."""
     _check_kind(left, join, item)
-    _check_sides(join, replace(scopes[0], joined=(*scopes[1:], right)))
+    check_sides(join, replace(scopes[0], joined=(*scopes[1:], right)))
     together = replace(left, co_partitioned=(*left.co_partitioned, item))
     if is_stream(item):
         return _joined_streams(together, join, item, scopes, right)
@@ -163,8 +161,8 @@ def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope
     other, *by_text = (Typed(left.scope.text(name, right), column_types(item)[name]) for name in (*keys, *filter(None, [column])))
     before = replace(scopes[0], joined=tuple(scopes[1:]), key=left.scope.key)
     both = replace(before, joined=(*before.joined, right))
-    one, by = _left_side(join, (other, *by_text), before, both, is_of_stream=left.type == "stream")
-    _check_types(join, one, by, both)
+    one, by = left_side(join, (other, *by_text), before, both, is_of_stream=left.type == "stream")
+    check_types(join, one, by, both)
     if by in by_text:
         one = Typed(f"convert_to({cast(one, types.VARCHAR, join.condition.position).text}, 'UTF8')", types.BYTES)
     by_key = len(left.key) == 1 + len(bounds) and one.text in left.key[0].columns
@@ -174,7 +172,7 @@ def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope
     text = f"{left.text} {join.kind.upper()} JOIN {quoted(item.name)}{as_of} AS {quoted(right.names[0])} ON {one.text} = {other.text}"
     text += _same_windows(left, both, right)
     if by_key and left.type == "table":
-        by_primary_key = _by_primary_key(replace(together, text=text), join, other, keys[0])
+        by_primary_key = _by_primary_key(replace(together, text=text), join, other, keys[0], columns_of(join, before, right))
         return replace(by_primary_key, key=(*by_primary_key.key, *windows))
     joined = replace(
         left if left.type == "table" else together,
@@ -188,9 +186,9 @@ def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope
             position=join.position,
         )
     if left.type == "table":
-        return joined  # it has the key of the left table
+        return replace(joined, by_foreign_key=True)  # it has the key of the left table
     name, columns = (left.key[0].name, left.key[0].columns) if by_key else (keys[0], frozenset([one.text]))
-    return replace(joined, key=(KeyColumn(one, columns | {other.text}, name),))
+    return replace(joined, key=(KeyColumn(one, columns | {other.text}, name, columns_of(join, before, right)),))
 
 
 def _joined_streams(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope], right: Scope) -> FromClause:
@@ -198,9 +196,9 @@ def _joined_streams(left: FromClause, join: e.JoinClause, item: Item, scopes: li
     assert join.within is not None
     before = replace(scopes[0], joined=tuple(scopes[1:]), key=left.scope.key, of_join=left.scope.of_join)
     both = replace(before, joined=(*before.joined, right))
-    operands = _stream_sides(join, before, both, right)
-    one, other = (_of_condition(both).value(operand) for operand in operands)
-    _check_types(join, one, other, both)
+    operands = stream_sides(join, before, both, right)
+    one, other = (of_condition(both).value(operand) for operand in operands)
+    check_types(join, one, other, both)
     by_key = bool(left.key) and one.text in left.key[0].columns and len(left.key) == 1 + len(_bounds(item))
     one = left.key[0].value if by_key else one
     windows = _windows(join, item, both, by_key=by_key)
@@ -223,7 +221,8 @@ def _joined_streams(left: FromClause, join: e.JoinClause, item: Item, scopes: li
             joined, key=(KeyColumn(value, frozenset([value.text]), both.key_name), *windows), scope=replace(joined.scope, key=value)
         )
     name = left.key[0].name if by_key and join.kind != "right" else names[-1 if join.kind == "right" else 0]
-    return replace(joined, key=(KeyColumn(other if join.kind == "right" else one, columns, name), *windows))
+    key = KeyColumn(other if join.kind == "right" else one, columns, name, columns_of(join, before, right))
+    return replace(joined, key=(key, *windows))
 
 
 def _windows(join: e.JoinClause, item: Item, both: Scope, *, by_key: bool) -> list[KeyColumn]:
@@ -242,42 +241,11 @@ def _same_windows(left: FromClause, both: Scope, right: Scope) -> str:
 
 def _window_bound(name: str, scope: Scope) -> KeyColumn:
     """Returns a bound of the windows of streams or tables as a column of the key of their join."""
-    value = _of_condition(scope).value(bound_of_windows(name, scope))
+    value = of_condition(scope).value(bound_of_windows(name, scope))
     return KeyColumn(value, frozenset([value.text, *(scope.text(name, side) for side in scope.sources)]), name)
 
 
-def _stream_sides(join: e.JoinClause, left: Scope, both: Scope, right: Scope) -> tuple[e.Expression, e.Expression]:
-    """Returns the sides of ON, that of the left streams first. Raises 42P10 unless each reads columns of one side."""
-    first, second = _equality(join).operands
-    for one, other in ((first, second), (second, first)):
-        if _reads(one, left, both) and _reads(other, right, both):
-            return one, other
-    raise InvalidColumnReference(
-        "Invalid join condition: a side of the equality must read columns of the joined stream.", position=join.condition.position
-    )
-
-
-def _reads(expression: e.Expression, scope: Scope, both: Scope) -> bool:
-    """Returns whether an expression reads columns, and of a scope only. Raises 42703 or 42702 if it is wrong in the scope of the join."""
-    _of_condition(both).value(expression)
-    return _is_valid(expression, scope) and not _is_valid(expression, NO_COLUMNS)
-
-
-def _of_condition(scope: Scope) -> Translator:
-    """Returns a translator for expressions of ON."""
-    return Translator(scope, aggregates=False, clause="JOIN")
-
-
-def _is_valid(expression: e.Expression, scope: Scope) -> bool:
-    """Returns whether a scope has the columns of an expression."""
-    try:
-        _of_condition(scope).value(expression)
-    except UndefinedColumn:
-        return False
-    return True
-
-
-def _by_primary_key(joined: FromClause, join: e.JoinClause, right: Typed, name: str) -> FromClause:
+def _by_primary_key(joined: FromClause, join: e.JoinClause, right: Typed, name: str, shown: tuple[str, ...]) -> FromClause:
     """Returns the join of two tables by their keys, with its key. `right`: the key of the right table, with this name."""
     left = joined.key[0]
     match join.kind:
@@ -286,9 +254,9 @@ def _by_primary_key(joined: FromClause, join: e.JoinClause, right: Typed, name: 
             key = KeyColumn(value, frozenset([value.text]), joined.scope.key_name)
             return replace(joined, key=(key,), scope=replace(joined.scope, key=value))
         case "right":
-            key = KeyColumn(right, left.columns | {right.text}, name)
+            key = KeyColumn(right, left.columns | {right.text}, name, shown)
         case _:
-            key = KeyColumn(left.value, left.columns | {right.text}, left.name)
+            key = KeyColumn(left.value, left.columns | {right.text}, left.name, shown)
     return replace(joined, key=(key,))
 
 
@@ -324,68 +292,3 @@ def _check_kind(left: FromClause, join: e.JoinClause, item: Item) -> None:
 
 def _kind_of(left: FromClause, item: Item) -> str:
     return f"{left.type.title()}-{'Stream' if is_stream(item) else 'Table'}"
-
-
-def _check_types(join: e.JoinClause, one: Typed, other: Typed, both: Scope) -> None:
-    """Raises 42804 for sides of ON with different types."""
-    if one.type != other.type:
-        translator = _of_condition(both)
-        sides = [f"{ksqldb_text(side)}{{{types.in_schema(translator.value(side).type)}}}" for side in _equality(join).operands]
-        listed = " = ".join(sides)
-        raise DatatypeMismatch(f"Invalid join condition: types don't match. Got {listed}.", position=join.condition.position)
-
-
-def _equality(join: e.JoinClause) -> e.Operation:
-    """Returns the condition of a join. Raises 42P10 unless it is an equality."""
-    condition = join.condition
-    if isinstance(condition, e.Operation) and condition.operator in ("and", "or"):
-        raise FeatureNotSupported(
-            f"JOINs on multiple conditions are not yet supported. Got {ksqldb_text(condition)}.", position=condition.position
-        )
-    if not isinstance(condition, e.Operation) or condition.operator != "=":
-        raise InvalidColumnReference("Only equality join criteria is supported.", position=condition.position)
-    return condition
-
-
-def _check_sides(join: e.JoinClause, both: Scope) -> None:
-    """Raises 42P10 unless each side of ON reads columns of one source, and not of the same."""
-    condition = _equality(join)
-    names: list[str] = []
-    for operand in condition.operands:
-        read = sources_of(operand, both)
-        has_columns = any(isinstance(part, e.ColumnReference) for part in e.walk(operand))
-        if len(read) > 1 or not has_columns:
-            raise InvalidColumnReference(
-                f"Invalid comparison expression '{ksqldb_text(operand)}' in join '{ksqldb_text(condition)}'."
-                " Each side of the join comparision must contain references from exactly one source.",
-                position=condition.position,
-            )
-        names += [f"`{ksqldb_name(source)}`" for source in read]
-    if len(names) == 2 and names[0] == names[1]:
-        raise InvalidColumnReference(
-            "Each side of the join must reference exactly one source and not the same source."
-            f" Left side references {names[0]} and right references {names[1]}",
-            position=condition.position,
-        )
-
-
-def _left_side(join: e.JoinClause, keys: Sequence[Typed], left: Scope, both: Scope, *, is_of_stream: bool) -> tuple[Typed, Typed]:
-    """Returns the side of ON that is not the key of the right table, and the key.
-
-    `keys`: the columns that stand for the key. `both`: the scope with the right table, `left`: without it. Raises 42P10 unless ON is an
-    equality with one of these columns.
-    """
-    condition = _equality(join)
-    translator = _of_condition(both)
-    sides = [translator.value(operand) for operand in condition.operands]
-    texts = [key.text for key in keys]
-    others = [n for n, side in enumerate(sides) if side.text not in texts]
-    if len(others) != 1:
-        required = "the table's primary key" if is_of_stream else "the primary key of the right input table"
-        kind = "stream-table" if is_of_stream else "table-table"
-        got = " = ".join(map(ksqldb_text, condition.operands))
-        raise InvalidColumnReference(
-            f"Invalid join condition: {kind} joins require to join on {required}. Got {got}.", position=condition.position
-        )
-    _of_condition(left).value(condition.operands[others[0]])  # reads columns of the left only
-    return sides[others[0]], keys[texts.index(sides[1 - others[0]].text)]

@@ -88,7 +88,7 @@ def _reduction(initial: Typed, function: Lambda, collection: Typed, items: str, 
     if not types.is_coercible(value.type, type):
         message = f"the state of REDUCE is {types.shown(type)}, and its lambda returns {types.shown(value.type)}"
         raise DatatypeMismatch(message, position=function.position)
-    (_, result), _ = of_one_type((Typed("", type), value), function.position)
+    (_, result), _ = of_one_type((Typed("", type), value), (function.body, function.body), function.position)
     text = f"ksqldb_reduce({items}, {to_json(initial)}, {state}, {element}, {to_json(result)})"
     return of_json(f"CASE WHEN {collection.text} IS NULL THEN {to_json(initial)} ELSE {text} END", type, may_fail=True)
 

@@ -45,6 +45,7 @@ from tailgate.sql.ksqldb.queries.items import (
     items_of,
     listed_names,
     missing_key,
+    missing_primary_key,
     texts_of,
     unused_names,
 )
@@ -269,9 +270,12 @@ def _with_keys(query: e.SelectQuery, source: FromClause, items: Items, keys: tup
             add_item(items, query.partition_by[number], key.value, source.scope)
             place = len(items) - 1
         if place is None:
-            what = f"{'join expression' if source.scope.joined else 'key column'} {quoted_name(key.name)}"
+            either = key.shown or (quoted_name(key.name),)
+            what = f"join expression{'s'[: len(either) - 1]} {' or '.join(either)}" if source.scope.joined else f"key column {either[0]}"
             if query.partition_by:
                 what = f"partitioning expression {expression_text(query.partition_by[number])}"
+            elif source.by_foreign_key:
+                raise missing_primary_key(f"{quoted_name(source.scope.names[0])}.{quoted_name(key.name)}", query.position)
             raise missing_key(target, what, query.position)
         item, name, _ = items[place]
         items[place] = item, name, key.value

@@ -125,7 +125,7 @@ class Translator:
             case e.Operation(sign, (left, right)) if sign in comparisons.NAMES:
                 return comparisons.comparison(sign, self._operand(left, right), self._operand(right, left), at)
             case e.InList(operand, items, negated):
-                return self._negated(comparisons.in_list(self.expression(operand), self._all(items), at), negated)
+                return self._negated(comparisons.in_list(self._all((operand, *items)), (operand, *items), at), negated)
             case e.Between(operand, low, high, negated):
                 bounds = self._operand(low, operand), self._operand(high, operand)
                 return self._negated(comparisons.between(self._operand(operand, low), *bounds, at), negated)
@@ -236,9 +236,10 @@ class Translator:
         values = [value.or_null() for value in self._all(constructor.values)]  # an element that fails is NULL
         match constructor.kind:
             case "array":
-                return nested.array_of(values, constructor.position)
+                return nested.array_of(values, constructor.values, constructor.position)
             case "map":
-                return nested.map_of(self._all([k for k in constructor.keys if not isinstance(k, str)]), values, constructor.position)
+                keys = self._all([k for k in constructor.keys if not isinstance(k, str)])
+                return nested.map_of(keys, values, constructor.values, constructor.position)
             case "struct":
                 return nested.struct_of([k for k in constructor.keys if isinstance(k, str)], values, constructor.position)
 
@@ -308,13 +309,12 @@ class Translator:
         else:
             operand = self.expression(case.operand)
             conditions = [comparisons.comparison("=", operand, self.expression(value), value.position) for value, _ in case.branches]
-        results = [self.expression(result) for _, result in case.branches]
-        if case.otherwise is not None:
-            results.append(self.expression(case.otherwise))
+        expressions = [result for _, result in case.branches] + ([] if case.otherwise is None else [case.otherwise])
+        results = self._all(expressions)
         if all(result.type == types.UNKNOWN for result in results):
             raise DatatypeMismatch("Invalid Case expression. All case branches have a NULL type", position=case.position)
         _check_results(case, [result.type for result in results])
-        values, type = of_one_type(results, case.position)
+        values, type = of_one_type(results, expressions, case.position)
         whens = "".join(f" WHEN {c.text} THEN {v.text}" for c, v in zip(conditions, values, strict=False))
         ending = "" if case.otherwise is None else f" ELSE {values[-1].text}"
         return Typed(f"CASE{whens}{ending} END", type, any(part.may_fail for part in (*values, *conditions)))

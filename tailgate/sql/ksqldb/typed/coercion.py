@@ -12,25 +12,25 @@ from collections.abc import Sequence
 from tailgate.lake.errors import DatatypeMismatch
 from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb import types
-from tailgate.sql.ksqldb.expressions import TypeName
+from tailgate.sql.ksqldb.expression_texts import text
+from tailgate.sql.ksqldb.expressions import Expression, TypeName
 from tailgate.sql.ksqldb.typed.constants import boolean_of, moment_of, number_of
 from tailgate.sql.ksqldb.typed.values import Typed, coerced
 
 MOMENTS = ("timestamp", "date", "time")
 
 
-def of_one_type(values: Sequence[Typed], position: int) -> tuple[list[Typed], TypeName]:
-    """Returns the values as values of their common type, and the type; VARCHAR if all are NULL. Raises 42804 or 22007."""
+def of_one_type(values: Sequence[Typed], expressions: Sequence[Expression], position: int) -> tuple[list[Typed], TypeName]:
+    """Returns the values of expressions as values of their common type, and the type; VARCHAR if all are NULL. Raises 42804 or 22007."""
     first = next((v.type for v in values if v.type != types.UNKNOWN), types.VARCHAR)
     converted = [_literal(value, first, position) for value in values]
-    joined_types = [v.type for v in converted if v.type != types.UNKNOWN]
     type = first
-    for other in joined_types:
-        joined = _joined(type, other)
+    for value, expression in zip(converted, expressions, strict=True):
+        joined = _joined(type, value.type)
         if joined is None:
             raise DatatypeMismatch(
-                f"operator does not exist: {types.in_schema(type)} = {types.in_schema(other)}",
-                hint="You might need to add explicit type casts.",
+                f"operator does not exist: {types.in_schema(type)} = {types.in_schema(value.type)} ({text(expression)})\n"
+                "Hint: You might need to add explicit type casts.",
                 position=position,
             )
         type = joined

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from tailgate.lake.errors import DatatypeMismatch, InvalidParameterValue
 from tailgate.sql.ksqldb import types
-from tailgate.sql.ksqldb.expressions import TypeName
+from tailgate.sql.ksqldb.expressions import Expression, TypeName
 from tailgate.sql.ksqldb.typed.coercion import MOMENTS, of_one_type
 from tailgate.sql.ksqldb.typed.constants import moment_of
 from tailgate.sql.ksqldb.typed.values import Typed, moment_of_varchar
@@ -82,9 +82,9 @@ def between(operand: Typed, low: Typed, high: Typed, position: int) -> Typed:
     return condition(f"{above.text} AND {below.text}", (above, below))
 
 
-def in_list(operand: Typed, items: Sequence[Typed], position: int) -> Typed:
-    """Returns operand IN (items), whose types have a common type. Raises 42804."""
-    (first, *others), _ = of_one_type((operand, *items), position)
+def in_list(values: Sequence[Typed], expressions: Sequence[Expression], position: int) -> Typed:
+    """Returns value IN (values), the first of expressions IN the others, whose types have a common type. Raises 42804."""
+    (first, *others), _ = of_one_type(values, expressions, position)
     return condition(f"{first.text} IN ({', '.join(item.text for item in others)})", (first, *others))
 
 

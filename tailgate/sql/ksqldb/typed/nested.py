@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tailgate.lake.errors import DatatypeMismatch, DuplicateColumn, FeatureNotSupported, UndefinedColumn
 from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb import types
-from tailgate.sql.ksqldb.expressions import TypeName
+from tailgate.sql.ksqldb.expressions import Expression, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.typed.coercion import of_one_type
 from tailgate.sql.ksqldb.typed.values import Typed, coerced, part, to_json
@@ -58,17 +58,17 @@ def _from_zero(index: str) -> str:
     return f"CAST(CASE WHEN {index} > 0 THEN {index} - 1 WHEN {index} < 0 THEN {index} END AS integer)"
 
 
-def array_of(values: Sequence[Typed], position: int) -> Typed:
+def array_of(values: Sequence[Typed], expressions: Sequence[Expression], position: int) -> Typed:
     """Returns ARRAY[values]. Raises 42804 without values, or if they have no common type."""
     if not values:
         raise DatatypeMismatch("Array constructor cannot be empty. Please supply at least one element.", position=position)
     if all(value.type == types.UNKNOWN for value in values):
         raise DatatypeMismatch("Cannot construct an array with all NULL elements", hint=CASTS, position=position)
-    elements, type = of_one_type(values, position)
+    elements, type = of_one_type(values, expressions, position)
     return Typed(f"jsonb_build_array({', '.join(map(to_json, elements))})", TypeName("array", arguments=(type,)), _may_fail(values))
 
 
-def map_of(keys: Sequence[Typed], values: Sequence[Typed], position: int) -> Typed:
+def map_of(keys: Sequence[Typed], values: Sequence[Typed], expressions: Sequence[Expression], position: int) -> Typed:
     """Returns MAP(key := value, …). Raises 42804 without entries, or for other keys than texts."""
     if not values:
         raise DatatypeMismatch("Map constructor cannot be empty. Please supply at least one key value pair.", position=position)
@@ -76,7 +76,7 @@ def map_of(keys: Sequence[Typed], values: Sequence[Typed], position: int) -> Typ
         raise DatatypeMismatch("Only STRING keys are supported in maps", position=position)
     if all(value.type == types.UNKNOWN for value in values):
         raise DatatypeMismatch("Cannot construct a map with all NULL values", hint=CASTS, position=position)
-    entries, type = of_one_type(values, position)
+    entries, type = of_one_type(values, expressions, position)
     members = ", ".join(f"CAST({key.text} AS text), {to_json(value)}" for key, value in zip(keys, entries, strict=True))
     return Typed(f"jsonb_build_object({members})", TypeName("map", arguments=(types.VARCHAR, type)), may_fail=True)
 

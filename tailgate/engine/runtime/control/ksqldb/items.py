@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic, sleep, time_ns
 from typing import Any, Literal
 
@@ -22,8 +22,9 @@ from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.formats import registry
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import ProgramLimitExceeded, TailgateError
+from tailgate.lake.errors import ProgramLimitExceeded, TailgateError, UndefinedObject
 from tailgate.lake.readers import holds
+from tailgate.sql.ksqldb.declared.texts import text_of
 from tailgate.sql.ksqldb.statements import AddColumns, CreateAs, CreateItem, InsertValues, PushQuery
 from tailgate.sql.statements import CreateKsqldbItem, Drop, InsertStream
 
@@ -107,6 +108,8 @@ class KsqldbItems:
     def _topic(self, statement: CreateItem) -> Iterator[None]:
         """Creates the topic of a declaration with PARTITIONS if it does not exist, and deletes it again after an error."""
         topic, brokers = ddl.topic_of(statement), self._endpoints.brokers()
+        if topic.partitions is None:
+            _check_topic(statement, brokers, topic.topic)
         config = {} if topic.retention_ms is None else {"retention.ms": str(topic.retention_ms)}
         is_new = topic.partitions is not None and producing.create_topic(
             brokers, topic.topic, topic.partitions, topic.replicas, NO_ACCESS, config
@@ -210,3 +213,18 @@ class KsqldbItems:
             return len(kafka.topic(*place).bounds)
         except TailgateError:
             return None
+
+
+def _check_topic(statement: CreateItem, brokers: str, name: str) -> None:
+    """Raises 42704 if the topic of a declaration without PARTITIONS does not exist."""
+    try:
+        kafka.topic(brokers, name, NO_ACCESS)
+    except UndefinedObject:
+        properties = {**dict(statement.properties), "PARTITIONS": 2, "REPLICAS": 1}
+        example = text_of(replace(statement, properties=tuple(properties.items())))
+        raise UndefinedObject(
+            f"Topic '{name}' does not exist. If you want to create a new topic for the stream/table please re-run the statement"
+            " providing the required 'PARTITIONS' configuration in the WITH clause (and optionally 'REPLICAS')."
+            f" For example: {example}",
+            position=statement.position,
+        ) from None
