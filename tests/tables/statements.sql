@@ -350,6 +350,7 @@ CREATE TABLE pair (a int PRIMARY KEY, b text);
 INSERT INTO pair VALUES (1, 'x'), (2, 'y') RETURNING pair.* AS p;
 SELECT pair.* AS p, a AS c FROM pair ORDER BY a;
 SELECT * FROM pair l JOIN pair r USING (a, a);
+SELECT * FROM pair l JOIN (VALUES (date '2024-01-01')) AS r (a) USING (a);
 SELECT CASE NULL WHEN 1 THEN 'one' END;
 SELECT CASE NULL WHEN NULL THEN 'a' ELSE 'b' END AS x, CASE '1' WHEN '1' THEN 'c' END AS y;
 -- keys of JSON objects
@@ -370,6 +371,10 @@ SELECT * FROM nosuch(4);
 SELECT g, g.x FROM ROWS FROM (generate_series(1, 2)) AS g (x);
 SELECT * FROM ROWS FROM (upper('a')) AS u;
 SELECT nosuch.f(1);
+SELECT array_length(NULL, 1);
+SELECT array_fill(NULL, ARRAY[3]);
+SELECT cardinality(NULL);
+SELECT generate_subscripts(NULL, 1);
 -- quoted numbers next to numerics
 SELECT * FROM (VALUES ('0'::numeric), ('123'), ('-0'), ('4.5')) AS v (n);
 SELECT coalesce(NULL, 1.5, '123.456') AS c, greatest(1.5, '200') AS g, CASE WHEN true THEN '12345678' ELSE 1.5 END AS w, ARRAY[0::numeric, '123.5'] AS a;

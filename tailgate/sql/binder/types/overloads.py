@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
-from tailgate.lake.errors import AmbiguousFunction, FeatureNotSupported, TailgateError, UndefinedFunction
+from tailgate.lake.errors import AmbiguousFunction, DatatypeMismatch, FeatureNotSupported, TailgateError, UndefinedFunction
 from tailgate.lake.types import FACTS, GENERAL, NUMERIC, NUMERIC_PRECISION, NUMERIC_SCALE, UNKNOWN, Field, Type, numeric
 from tailgate.sql import numeric_types
 from tailgate.sql.binder.types import postgres_names
 from tailgate.sql.binder.types.coercion import PREFERRED, bare_type, catalogue_name, coerce, common_numeric, from_name, implicit
 from tailgate.sql.binder.types.dimensions import elements_of
 from tailgate.sql.binder.types.parameters import Parameters
-from tailgate.sql.binder.types.polymorphism import ConcreteResult, concrete
+from tailgate.sql.binder.types.polymorphism import ConcreteResult, concrete, is_undetermined
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.comparison import SIGNS
 from tailgate.sql.functions.entry import Function
@@ -357,6 +357,8 @@ def function(name: str, types: tuple[Type, ...], position: int | None) -> Functi
         if name == "unnest" and types and types[0].is_array and types[0].name == "record":
             hint = "Use the subscripts that generate_subscripts returns."
             raise FeatureNotSupported("unnest of arrays of rows is not supported", hint=hint, position=position)
+        if any(is_undetermined(row, types) for row in candidates):
+            raise DatatypeMismatch("could not determine polymorphic type because input has type unknown")
         raise UndefinedFunction(
             f"function {shown} does not exist",
             hint=NO_MATCH,

@@ -36,6 +36,19 @@ class ConcreteResult:
         return element.array() if self.array else element
 
 
+def is_undetermined(row: Function, types: tuple[Type, ...]) -> bool:
+    """Returns whether a call fits a polymorphic row, but none of its arguments has a type that tells the element's."""
+
+    def fits(name: str, type: Type) -> bool:
+        return type == UNKNOWN or (name not in FAMILIES and (catalogue_name(type) == name or implicit(type, name)))
+
+    return (
+        len(row.arguments) == len(types)
+        and any(name in ("anyelement", "anyarray") for name in row.arguments)
+        and all(map(fits, row.arguments, types))
+    )
+
+
 def concrete(row: Function, types: tuple[Type, ...]) -> Function | None:
     """Replaces the polymorphic types of a row by concrete types.
 

@@ -113,7 +113,7 @@ OF_FIXED: dict[tuple[str, str], str] = {
 # casts from general numerics, and to them, by the other type
 FROM: dict[str, str] = {
     **{t: f"tg_general_to_{t}({{0}})" for t in ("int2", "int4", "int8", "float8")},
-    "float4": f"CAST({TEXT} AS FLOAT)",
+    "float4": f"tg_text_to_float4({TEXT})",
     "text": TEXT,
     "money": "tg_general_to_money({0})",
 }
