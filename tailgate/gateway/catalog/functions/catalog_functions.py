@@ -27,6 +27,7 @@ from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.compute.text.formatting import format_text
 from tailgate.sql.compute.text.strings import quote_literal
+from tailgate.sql.render.duckdb_functions import with_signature
 
 DUCKDB_TYPES = {
     "oid": "BIGINT",
@@ -64,14 +65,15 @@ class Functions(FunctionGroup):
 
     def install(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Registers all functions in a DuckDB connection."""
+        parsed: dict[str, Any] = {name: connection.sqltype(type) for name, type in DUCKDB_TYPES.items()}
         for (name, count), (types, result, function) in self.all.items():
-            wrapped = _of_arity(_telling(function if name in NULL_ACCEPTED else _strict(function), self.context), count)
-            parameters: list[Any] = [DUCKDB_TYPES[t] for t in types]
+            wrapped = _telling(function if name in NULL_ACCEPTED else _strict(function), self.context)
+            parameters = [parsed[t] for t in types]
             connection.create_function(
                 f"pg_{name}_{count}",
-                wrapped,
+                with_signature(wrapped, parameters, parsed[result]),
                 parameters,
-                DUCKDB_TYPES[result],
+                parsed[result],
                 null_handling=SPECIAL,
                 side_effects=count == 0 or name in ("set_config", "pg_cancel_backend", "pg_terminate_backend", "pg_notify"),
             )
@@ -175,18 +177,6 @@ class Functions(FunctionGroup):
 
 
 NULL_ACCEPTED = {"format_type", "format", "pg_notify"}
-
-
-def _of_arity(function: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """Wraps a function to have `count` parameters, because DuckDB inspects the signature."""
-    wrappers: tuple[Callable[..., Any], ...] = (
-        lambda: function(),
-        lambda a: function(a),
-        lambda a, b: function(a, b),
-        lambda a, b, c: function(a, b, c),
-        lambda a, b, c, d: function(a, b, c, d),
-    )
-    return wrappers[count]
 
 
 def _telling(function: Callable[..., Any], local: FunctionContext) -> Callable[..., Any]:

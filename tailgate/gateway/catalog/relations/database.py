@@ -113,10 +113,9 @@ def build(connection: duckdb.DuckDBPyConnection) -> None:
         "CREATE TABLE pg.made_grants"
         " (relation UINTEGER, attnum SMALLINT, grantor UINTEGER, grantee UINTEGER, privilege VARCHAR, grantable BOOLEAN)"
     )
-    for relation, columns in relations().items():
-        if relation not in views:
-            _create(connection, table_name(relation), columns)
-    _create(connection, SETTINGS, relations()["pg_catalog.pg_settings"])
+    tables = {table_name(relation): columns for relation, columns in relations().items() if relation not in views}
+    tables[SETTINGS] = relations()["pg_catalog.pg_settings"]
+    connection.execute("; ".join(f"CREATE TABLE {table} ({_columns(columns)})" for table, columns in tables.items()))
     with resources.as_file(HERE / "postgres15.zip") as path, zipfile.ZipFile(path) as file:
         for name in file.namelist():
             relation, rows = name.removesuffix(".arrow"), pa.ipc.open_stream(file.read(name)).read_all()
@@ -131,9 +130,8 @@ def build(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"CREATE VIEW {table_name(relation)} ({names}) AS {text}")
 
 
-def _create(connection: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, str]) -> None:
-    listed = ", ".join(f'"{name}" {duckdb_type(type)}' for name, type in columns.items())
-    connection.execute(f"CREATE TABLE {table} ({listed})")
+def _columns(columns: Mapping[str, str]) -> str:
+    return ", ".join(f'"{name}" {duckdb_type(type)}' for name, type in columns.items())
 
 
 def definitions() -> tuple[str, dict[str, str]]:
