@@ -32,6 +32,7 @@ class ExpandedView:
 class Names:
     """The relation names that a text can use: CTEs first, then the catalog.
 
+    `types_only`: the catalog has nothing but the types that an expression of a table may name.
     `hidden`: how many of the last columns of a CTE `*` leaves out, except in the query to which its WITH belongs (`whole`).
     `used`: ids of the items that the text itself names.
     `places`: the id of the named item, by position in the text.
@@ -44,6 +45,7 @@ class Names:
     """
 
     catalog: Catalog
+    types_only: bool = field(default=False, kw_only=True)
     ctes: dict[str, tuple[Relation, tuple[Field, ...]]] = field(default_factory=dict)
     hidden: dict[str, int] = field(default_factory=dict)
     whole: frozenset[str] = frozenset()

@@ -78,7 +78,8 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
     if name in SEQUENCE_FUNCTIONS and schema in (None, "pg_catalog"):
         return bind_sequence_call(binder, name, nodes, at)
     if schema is not None and schema not in SCHEMAS:
-        binder.level.names.catalog.schema(schema, at)
+        if not binder.level.names.types_only:
+            binder.level.names.catalog.schema(schema, at)
         raise UndefinedFunction(f"function {schema}.{name} does not exist", position=at)
     if name in ("coalesce", "greatest", "least"):
         return _coalesce(binder, name, nodes)

@@ -254,7 +254,7 @@ def fields_of(columns: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]]) ->
 
 def empty_level(parameters: Parameters, types: Catalog | None = None) -> Level:
     """Returns a level in which no relation can be named. `types`: has the types that can be named."""
-    return Level(Queries(parameters), Names(types or Catalog()))
+    return Level(Queries(parameters), Names(types or Catalog(), types_only=True))
 
 
 def counted(table: Table) -> tuple[Relation, Scalar]:
