@@ -54,6 +54,24 @@ SELECT a.attname, d.description FROM pg_class AS c LEFT JOIN pg_attribute a ON c
 SELECT c.relname, d.description FROM pg_class AS c LEFT JOIN pg_description d ON c.oid = d.objoid AND d.objsubid = 0 AND d.classoid = CAST('pg_catalog.pg_class' AS REGCLASS) WHERE c.relname = 'c';
 SELECT conname, conkey::text, confkey::text, CAST(conkey AS varchar), ARRAY['a b', 'q"z', 'b\c', '{', '', 'null', NULL, 'x=y/z']::text FROM pg_constraint WHERE conrelid = 'c'::regclass ORDER BY 1;
 SELECT relname, reloptions::text, relacl::text FROM pg_class WHERE relname = 'c';
+-- what psql sends for \d of a table with foreign keys
+CREATE SCHEMA annex;
+CREATE TYPE annex.point AS (x int, y int);
+CREATE TYPE annex.mood AS ENUM ('sad', 'happy');
+CREATE TABLE annex.c (id serial PRIMARY KEY, name varchar(20) DEFAULT 'no one''s' NOT NULL, t text DEFAULT '', code char(3) DEFAULT 'x', m annex.mood DEFAULT 'sad', p annex.point, i int DEFAULT 5);
+CREATE TABLE o (id int PRIMARY KEY, c int REFERENCES annex.c, note text);
+CREATE INDEX o_notes ON o (c) WHERE note IS NOT NULL;
+COMMENT ON COLUMN annex.c.name IS 'who buys';
+SELECT relname, relhastriggers FROM pg_class WHERE relname IN ('c', 'o') ORDER BY 1;
+SELECT true AS sametable, conname, pg_catalog.pg_get_constraintdef(r.oid, true) AS condef, conrelid::pg_catalog.regclass AS ontable FROM pg_catalog.pg_constraint r WHERE r.conrelid = 'o'::regclass AND r.contype = 'f' AND conparentid = 0 ORDER BY conname;
+SELECT conname, conrelid::pg_catalog.regclass AS ontable, pg_catalog.pg_get_constraintdef(oid, true) AS condef FROM pg_catalog.pg_constraint c WHERE confrelid IN (SELECT pg_catalog.pg_partition_ancestors('annex.c') UNION ALL VALUES ('annex.c'::pg_catalog.regclass)) AND contype = 'f' AND conparentid = 0 ORDER BY conname;
+SELECT t.oid::regclass::text AS t, a.relid IS NULL AS r, a.depth FROM pg_catalog.pg_class t LEFT JOIN LATERAL pg_catalog.pg_partition_ancestors(t.oid) WITH ORDINALITY AS a(relid, depth) ON true WHERE t.relname IN ('c', 'o') ORDER BY 1;
+SELECT count(*) FROM pg_partition_ancestors('o'::regclass);
+SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS f, (SELECT pg_get_expr(d.adbin, d.adrelid, true) FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.atthasdef) AS d, col_description(a.attrelid, a.attnum) AS c FROM pg_attribute a WHERE a.attrelid = 'annex.c'::regclass AND a.attnum > 0 ORDER BY a.attnum;
+SELECT pg_get_expr(indpred, indrelid, true) AS a, pg_get_expr(indpred, indrelid) AS b FROM pg_index WHERE indexrelid = 'o_notes'::regclass;
+SELECT column_name, column_default FROM information_schema.columns WHERE table_schema = 'annex' ORDER BY ordinal_position;
+DROP TABLE o;
+DROP SCHEMA annex CASCADE;
 -- queries that ActiveRecord and PostgREST send
 CREATE TYPE state AS ENUM ('new', 'done');
 CREATE TABLE authors (id int PRIMARY KEY, age int CHECK (age >= 0), state state);

@@ -267,6 +267,8 @@ class _Rules:
             return exp.Cast(this=call("unnest", indexes), to=exp.DataType.build("INTEGER", dialect="duckdb"))
         if name == "aclexplode":
             return call("unnest", self.ours("acl_entries", arguments))
+        if name == "pg_partition_ancestors":  # there are no partitions
+            return call("unnest", exp.Cast(this=exp.Array(expressions=[]), to=exp.DataType.build("UINTEGER[]", dialect="duckdb")))
         if name == "pg_listening_channels":
             return call("unnest", call(f"pg_{name}_0"))
         if name == "array_lower":

@@ -19,6 +19,7 @@ from tailgate.lake.errors import FeatureNotSupported, UndefinedFunction, Undefin
 EMPTY = {
     "ts_token_type": {"tokid": "INTEGER", "alias": "VARCHAR", "description": "VARCHAR"},
     "pg_options_to_table": {"option_name": "VARCHAR", "option_value": "VARCHAR"},
+    "pg_partition_ancestors": {"relid": "UINTEGER"},
     "pg_partition_tree": {"relid": "UINTEGER", "parentrelid": "UINTEGER", "isleaf": "BOOLEAN", "level": "INTEGER"},
 }
 DERIVED = (*EMPTY, "generate_subscripts", "pg_listening_channels", "aclexplode")
@@ -66,7 +67,8 @@ def _derived(table: exp.Table) -> None:
     """Replaces a function in FROM that DuckDB lacks: by its values in a select list, or by no rows (EMPTY)."""
     name = table.this.sql_name().lower() if not isinstance(table.this, exp.Anonymous) else table.this.name.lower()
     alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
-    columns = [exp.alias_(exp.cast(exp.Null(), kind, dialect="duckdb"), column) for column, kind in EMPTY.get(name, {}).items()]
+    kinds = {**EMPTY.get(name, {}), **({"ordinality": "BIGINT"} if table.args.get("ordinality") and name in EMPTY else {})}
+    columns = [exp.alias_(exp.cast(exp.Null(), kind, dialect="duckdb"), column) for column, kind in kinds.items()]
     one = exp.select(*(columns or [exp.alias_(table.this.copy(), alias.this.copy())]))
     if name == "aclexplode":  # the fields of its rows are columns
         fields = exp.PropertyEQ(this=exp.to_identifier("recursive"), expression=exp.true())

@@ -113,6 +113,7 @@ RESULTS = {
     "pg_advisory_unlock_all": "void",
     "pg_notify": "void",
     "pg_listening_channels": "text",
+    "pg_partition_ancestors": "regclass",
     "pg_notification_queue_usage": "float8",
     "pg_relation_size": "int8",
     "count": "int8",

@@ -52,7 +52,7 @@ def named_type(node: exp.DataType) -> Type:
         name, dimensions = name[1:], dimensions + 1  # PostgreSQL's name of the array's type
     facts = FACTS.get(name)
     user_defined = facts is None or name == "enum" or schema not in ("", SYSTEM)
-    if user_defined and (name in KNOWN or schema == SYSTEM):
+    if user_defined and schema in ("", SYSTEM) and (name in KNOWN or schema == SYSTEM):
         raise FeatureNotSupported(f"type {name} is not supported", position=at) if name in KNOWN else unknown_type(node)
     if not user_defined and name in WITHOUT_NAME:
         raise FeatureNotSupported(f"type {name} is not supported", position=at)

@@ -85,12 +85,15 @@ def without_database(text: str, database: str) -> str:
 
     >>> without_database('SELECT * FROM "shop".public.t, other.public.t', "shop")
     'SELECT * FROM        public.t, other.public.t'
+    >>> without_database("COMMENT ON COLUMN shop.t.a IS ''", "shop")  # the schema shop
+    "COMMENT ON COLUMN shop.t.a IS ''"
     """
     row = tokens(text)
     for i in range(len(row) - 4):
         first, dot, _, second_dot, _ = row[i : i + 5]
         is_name = first.kind in ("word", "quoted") and first.value == database
-        if is_name and dot.value == second_dot.value == "." and (i == 0 or row[i - 1].value != "."):
+        previous, is_longer = row[i - 1].value if i else "", i + 5 < len(row) and row[i + 5].value == "."
+        if is_name and dot.value == second_dot.value == "." and previous != "." and (previous != "column" or is_longer):
             text = text[: first.position] + " " * (dot.end - first.position) + text[dot.end :]
     return text
 

@@ -231,7 +231,7 @@ def pg_attrdef(catalog: Catalog) -> Iterator[Row]:
         for number, field in enumerate(item.columns, 1):
             if field.name in defaults:
                 oid = DEFAULTS + (item.id * 256 + number % 256) % (1 << 28)
-                yield {"oid": oid, "adrelid": item.id, "adnum": number, "adbin": shown_default(defaults[field.name], catalog)}
+                yield {"oid": oid, "adrelid": item.id, "adnum": number, "adbin": shown_default(defaults[field.name], field, catalog)}
 
 
 def _plain(relation: int, number: int, name: str) -> Row:
