@@ -98,3 +98,6 @@ SELECT format_type(1700, 0) AS a, format_type(1700, 655366) AS b, 999999::regtyp
 CREATE TABLE described (id int, CONSTRAINT described_id UNIQUE (id));
 COMMENT ON CONSTRAINT described_id ON described IS 'unique';
 SELECT obj_description(oid) AS a, obj_description(oid, 'pg_constraint') AS b FROM pg_constraint WHERE conname = 'described_id';
+CREATE TABLE parentheses (x int CHECK ((((x > 0)))), y int CHECK ((y > 0) AND (y < 5)), z text CHECK ( ((z <> '(')) ));
+SELECT conname, pg_get_constraintdef(oid) AS d FROM pg_constraint WHERE conrelid = 'parentheses'::regclass AND conname <> 'parentheses_z_check' ORDER BY 1;
+DROP TABLE parentheses;

@@ -6,6 +6,7 @@ The oid of a constraint is computed from the id of its table, or of its unique i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 from typing import Any
 
 from tailgate.lake.catalog import Catalog, Domain, Index, Item, Table, View
@@ -14,6 +15,7 @@ from tailgate.lake.catalog.names import quoted
 from tailgate.lake.catalog.schemas import TEMPORARY_ID
 from tailgate.lake.constraints import enforced_indexes, referenced_key
 from tailgate.lake.uncommitted import FIRST_ID
+from tailgate.sql.lexer.tokens import tokens
 
 INDEXES, CONSTRAINTS, CHECKS, FOREIGN_KEYS = (n << 28 for n in (6, 7, 11, 12))
 # the places of the first table of a block and of the first temporary table in these oids, for which their ids are too large
@@ -144,8 +146,22 @@ def unique(index: Index, catalog: Catalog) -> str:
 
 def checks(item: Table | Domain, *, pretty: bool = False) -> list[str]:
     """Returns the definitions of the checks of a table or a domain, with one pair of parentheses if they are `pretty`."""
-    texts = [(check.text if pretty else f"({check.text})", "" if check.valid else " NOT VALID") for check in item.checks]
-    return [f"CHECK ({text}){suffix}" for text, suffix in texts]
+    texts = [(_without_parentheses(check.text), "" if check.valid else " NOT VALID") for check in item.checks]
+    return [f"CHECK ({text}){suffix}" if pretty else f"CHECK (({text})){suffix}" for text, suffix in texts]
+
+
+def _without_parentheses(text: str) -> str:
+    """Returns an expression without the parentheses around all of it.
+
+    >>> _without_parentheses("((a > 0))"), _without_parentheses("(a > 0) AND (b > 0)")
+    ('a > 0', '(a > 0) AND (b > 0)')
+    """
+    while (row := tokens(text)[:-1]) and row[0].value == "(" and row[0].kind == "operator":
+        depths = list(accumulate((token.value == "(") - (token.value == ")") if token.kind == "operator" else 0 for token in row))
+        if depths.index(0) < len(row) - 1:
+            break
+        text = text[row[0].end : row[-1].position].strip()
+    return text
 
 
 def foreign_keys(table: Table, catalog: Catalog) -> list[str]:
