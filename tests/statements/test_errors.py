@@ -71,3 +71,14 @@ def test_what_is_refused(shares: psycopg.Connection) -> None:
         shares.execute("DROP TABLE shares_errors")
     with pytest.raises(psycopg.errors.WrongObjectType, match='"parts" is not a materialized view'):
         shares.execute("SHOW ERRORS FROM parts")
+
+
+def test_a_defect_of_spark_is_an_error_of_the_view(sql: psycopg.Connection) -> None:
+    """sequence() of Spark throws a checked exception if first and last are more than 2^63 apart; PostgreSQL returns the rows."""
+    sql.execute("CREATE TABLE far (id int PRIMARY KEY, a bigint)")
+    sql.execute("INSERT INTO far VALUES (1, 9223372036854775807), (2, 3)")
+    sql.execute("CREATE MATERIALIZED VIEW steps AS SELECT id, generate_series(a, -a, -a) AS n FROM far")
+    with pytest.raises(psycopg.errors.InternalError_, match="Unreachable code reached"):
+        sql.execute("SELECT * FROM steps")
+    sql.execute("DELETE FROM far WHERE id = 1")
+    assert sql.execute("SELECT n FROM steps ORDER BY n").fetchall() == [(-3,), (0,), (3,)]

@@ -462,7 +462,7 @@ public final class Tick {
     try {
       if (edge.linear.expands) several = edge.linear.all(row);
       else shaped = edge.linear.apply(row);
-    } catch (RuntimeException e) {
+    } catch (Exception e) {  // Spark throws checked exceptions, too
       fail(edge.errors, edge.linear.error(e), weight);
       return;
     } catch (StackOverflowError e) {

@@ -190,7 +190,7 @@ public final class Steps implements Serializable {
    * Converts the exception that `apply` or `all` has just thrown to the error of PostgreSQL. The
    * type of an overflow is found by evaluating the expressions again, one by one.
    */
-  public SqlError error(RuntimeException e) {
+  public SqlError error(Exception e) {
     if (!SparkErrors.isOverflow(e)) return SparkErrors.of(e);
     Step failed = steps.get(step);
     List<Expression> tried = failed.filter != null ? List.of(failed.filter) : failed.array != null ? List.of(failed.array) : failed.project;
