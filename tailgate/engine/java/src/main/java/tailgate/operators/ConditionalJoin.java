@@ -81,7 +81,7 @@ final class ConditionalJoin extends Join {
   private boolean holds(Work work, InternalRow pair, long weight) {
     try {
       return condition.apply(pair) != null;
-    } catch (RuntimeException e) {
+    } catch (Exception e) {  // Spark throws checked exceptions, too
       work.tick.fail(this, condition.error(e), weight);
       return false;
     }
