@@ -175,6 +175,8 @@ class LargeTable:
 
     def _located(self, keys: pa.Table) -> dict[str, np.ndarray]:
         """Returns the row numbers of keys, by the path of their file. Raises `Inconsistent` if a key has no row."""
+        if not keys.num_rows:
+            return {}
         hashes = self._hashes(keys)
         order = np.argsort(hashes)
         ordered = hashes[order]
