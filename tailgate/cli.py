@@ -104,7 +104,8 @@ def _reason(error: Exception) -> str | None:
     from tailgate.embedded.children import ChildFailed
     from tailgate.lake.store import StoreUnavailable
 
-    if isinstance(error, (ChildFailed, StoreUnavailable)):
+    is_missing = isinstance(error, FileNotFoundError) and error.errno is None  # Java or a jar is missing, and the message says so
+    if is_missing or isinstance(error, (ChildFailed, StoreUnavailable)):
         return str(error)
     if isinstance(error, OSError) and error.errno in ENVIRONMENT:
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"

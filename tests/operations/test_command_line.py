@@ -48,6 +48,13 @@ def test_a_file_in_place_of_a_folder_is_an_error_without_a_traceback(words: tupl
     assert (ended.returncode, ended.stderr) == (1, f"tailgate: {file}: File exists\n")
 
 
+def test_a_missing_program_is_an_error_without_a_traceback(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "tailgate", "engine", "--data", str(tmp_path / "lake")]
+    ended = subprocess.run(words, env={"PATH": "/nowhere"}, capture_output=True, text=True, timeout=60, check=False)
+    message = "tailgate: java is not on PATH and JAVA_HOME is not set: Java 17 or newer is needed\n"
+    assert (ended.returncode, ended.stderr) == (1, message)
+
+
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main(["--version"])

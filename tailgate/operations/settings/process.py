@@ -123,8 +123,8 @@ class ProcessSettings:
         setting = Setting(name, text, kind(action), action.help or "", choices, default, value.origin, changeable, pending, shown=text)
         if not isinstance(quantity, Quantity):
             return setting
-        low, high, number = str(quantity.low), str(quantity.high), str(value.value)
-        return replace(setting, value=number, default=str(action.default), unit=quantity.unit, low=low, high=high)
+        low, high, number = str(quantity.low), str(quantity.high), _text(value.value)
+        return replace(setting, value=number, default=_text(action.default), unit=quantity.unit, low=low, high=high)
 
     def _sql_name(self, name: str) -> str:
         return sql_name(self.command, name)

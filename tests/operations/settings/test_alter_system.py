@@ -78,6 +78,8 @@ def test_show_and_pg_settings_have_the_options_of_the_gateway(folder: Path, conn
         ("text", "default", ["text", "json"])
     ]
     assert ask(connection, "SELECT setting, source FROM pg_settings WHERE name = 'gateway.http_log'") == [("on", "command line")]
+    without_value = "SELECT setting, boot_val, vartype, max_val FROM pg_settings WHERE name = 'gateway.http_streams'"
+    assert ask(connection, without_value) == [("", "", "integer", "4900")]
     assert ask(connection, "SELECT setting, context FROM pg_settings WHERE name = 'real_time_recency_timeout'") == [("10s", "user")]
 
 
