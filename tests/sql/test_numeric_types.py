@@ -115,6 +115,10 @@ def test_views_of_earlier_versions_keep_their_types() -> None:
     of_new = bind_definition(replace(item, numeric_rules=EXACT), make_catalog())
     assert [f.type for f in of_new.columns] == [f.type for f in of_old.columns]
     assert "numeric_rules" in str(encode_item(replace(item, numeric_rules=EXACT)))
+    for rules in (UNIFORM, EXACT, OF_GENERAL):
+        for text in ("coalesce(amount, '0')", "CASE WHEN user_id = 1 THEN amount ELSE '0.005' END"):
+            quoted = bind_definition(replace(item, query=f"SELECT {text} AS x FROM orders", numeric_rules=rules), make_catalog())
+            assert quoted.columns[0].type == Type("numeric", (10, 2)), text
     assert summed(of_old) == (38, 4)
     assert summed(of_new) == (15, 4)
 

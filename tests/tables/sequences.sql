@@ -220,6 +220,7 @@ SELECT setval('nam' || 'ed', 100), nextval('named');
 SELECT setval(n, v, false) AS v FROM (VALUES ('named', 7)) x (n, v);
 SELECT nextval(lower('NAMED'));
 SELECT nextval('no' || 'pe');
+SELECT nextval('9999999999');
 SELECT nextval(1.5);
 PREPARE by_name AS SELECT nextval($1);
 EXECUTE by_name ('named');

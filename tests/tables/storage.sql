@@ -4,6 +4,7 @@ SELECT reloptions, relreplident FROM pg_class WHERE relname = 's';
 CREATE TABLE bad (id int) WITH (fillfactor = 5);
 CREATE TABLE bad (id int) WITH (fillfactor = x);
 CREATE TABLE bad (id int) WITH (fillfactor);
+CREATE TABLE bad (id int) WITH (fillfactor = '1000000000000000000000');
 CREATE TABLE bad (id int) WITH (nope = 5);
 CREATE TABLE bad (id int) WITH (my.nope = 5);
 CREATE TABLE bad (id int) WITH (autovacuum_enabled = maybe);

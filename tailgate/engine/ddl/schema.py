@@ -7,7 +7,7 @@ from dataclasses import replace
 from tailgate.engine.ddl.alter import with_renamed_texts
 from tailgate.lake.catalog import Catalog, Change
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID, SCHEMA_PRIVILEGES, Access, Granted
+from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID, SCHEMA_PRIVILEGES, Access, Granted, Role
 from tailgate.lake.catalog.schemas import BUILT_IN, SCHEMA, Schema
 from tailgate.lake.errors import DuplicateSchema, ObjectNotInPrerequisiteState, ReservedName
 from tailgate.sql.drop import Notice, notice
@@ -29,8 +29,16 @@ def create_schema(statement: CreateSchema, creator: str | None, catalog: Catalog
         raise DuplicateSchema(f'schema "{name.name}" already exists')
     if name.name == SCHEMA:  # after DROP SCHEMA public. PUBLIC has no privileges on it
         own = Granted(owner, owner, frozenset(SCHEMA_PRIVILEGES))
-        return Change(put_schemas=(Schema(SCHEMA_ID, SCHEMA, owner),), put_access=(Access(SCHEMA_ID, (own,)),)), []
+        schema, access = Schema(SCHEMA_ID, SCHEMA, owner), Access(SCHEMA_ID, (own,))
+        return Change(put_roles=_without_defaults(catalog), put_schemas=(schema,), put_access=(access,)), []
     return Change(put_schemas=(Schema(catalog.next_id, name.name, owner),)), []
+
+
+def _without_defaults(catalog: Catalog) -> tuple[Role, ...]:
+    """Returns the roles that had default privileges in the schema `public` before it was dropped, without these."""
+    roles = catalog.roles.values()
+    after = {r.id: tuple(each for each in r.default_privileges if each.schema != SCHEMA_ID) for r in roles}
+    return tuple(replace(r, default_privileges=after[r.id]) for r in roles if after[r.id] != r.default_privileges)
 
 
 def alter_schema(statement: AlterSchema, catalog: Catalog) -> Change:

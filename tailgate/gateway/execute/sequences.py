@@ -20,6 +20,7 @@ from tailgate.lake.errors import (
     TailgateError,
     UndefinedTable,
 )
+from tailgate.sql.authorization import OR, Demand, Required
 from tailgate.sql.binder.sequence_calls import PRIVILEGES, sequence_id
 from tailgate.sql.functions.session_values import NAMES
 from tailgate.sql.plan.session_calls import ROW_FUNCTIONS, SEQUENCE_FUNCTIONS, SessionCall
@@ -158,13 +159,10 @@ def _sequence(session: Session, id: int) -> Sequence:
 
 
 def _named(session: Session, function: str, name: str) -> Sequence:
-    """Returns the sequence with a computed name. Raises 3F000, 42P01, 42809, 42501."""
-    catalog, role = session.catalog, session.access.role
-    id = sequence_id(name, catalog)
-    sequence = _sequence(session, id)
-    if not is_temporary(id) and not any(catalog.may(role, privilege, id) for privilege in PRIVILEGES[function]):
-        raise InsufficientPrivilege(f"permission denied for sequence {sequence.name}")
-    return sequence
+    """Returns the sequence with a computed name. Raises 3F000, 42P01, 42809, 42501, 22003."""
+    id = sequence_id(name, session.catalog)
+    session.access.authorize(Required((Demand(OR.join(PRIVILEGES[function]), id),)))
+    return _sequence(session, id)
 
 
 def _move_temporary(session: Session, after: Sequence) -> None:

@@ -13,7 +13,15 @@ from sqlglot import exp
 
 from tailgate.lake.catalog import Catalog, Sequence
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import FeatureNotSupported, InvalidName, UndefinedColumn, UndefinedFunction, UndefinedTable, WrongObjectType
+from tailgate.lake.errors import (
+    FeatureNotSupported,
+    InvalidName,
+    NumericValueOutOfRange,
+    UndefinedColumn,
+    UndefinedFunction,
+    UndefinedTable,
+    WrongObjectType,
+)
 from tailgate.lake.types import BOOL, INT8, TEXT, Type
 from tailgate.sql.authorization import OR, Demand
 from tailgate.sql.binder.context import ExpressionBinder
@@ -27,6 +35,7 @@ from tailgate.sql.plan.session_calls import SEQUENCE_FUNCTIONS
 CLAUSES = ("SELECT", "VALUES", "UPDATE", "DEFAULT expressions")
 ARGUMENTS = {"nextval": (1,), "currval": (1,), "lastval": (0,), "setval": (2, 3)}
 PRIVILEGES = {"nextval": ("USAGE", "UPDATE"), "currval": ("USAGE", "SELECT"), "setval": ("UPDATE",)}
+OID_MAX = 2**32 - 1
 HINT = "Call it in VALUES, in SET, in a DEFAULT, in the output of INSERT … SELECT or in a SELECT without FROM."
 
 
@@ -81,8 +90,16 @@ def _sequence(binder: ExpressionBinder, function: str, node: exp.Expr, call_at: 
 
 
 def sequence_id(text: str, catalog: Catalog, at: int | None = None) -> int:
-    """Returns the id of the sequence that a text names. A number is an id, as in PostgreSQL's regclass. Raises 3F000, 42P01, 42809."""
-    return int(text) if text.isascii() and text.isdecimal() else _found(text, catalog, at).id
+    """Returns the id of the sequence that a text names. A number is an id, as in PostgreSQL's regclass.
+
+    Raises 3F000, 42P01, 42809, 22003.
+    """
+    if not (text.isascii() and text.isdecimal()):
+        return _found(text, catalog, at).id
+    digits = text.lstrip("0") or "0"
+    if len(digits) > len(str(OID_MAX)) or int(digits) > OID_MAX:
+        raise NumericValueOutOfRange(f'value "{text}" is out of range for type oid', position=at)
+    return int(digits)
 
 
 def _is_text(node: exp.Expr) -> bool:

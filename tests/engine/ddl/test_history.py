@@ -57,6 +57,7 @@ def test_alter_sets_and_resets_it() -> None:
 SOURCE = f"CREATE SOURCE s {KAFKA} FORMAT TEXT ENVELOPE UPSERT"
 TEXTS = [
     ("CREATE TABLE t (k int8)", "CREATE TABLE t (k int8) WITH (RETAIN HISTORY FOR '3 hours')"),
+    ("CREATE TABLE t (k int8) WITHOUT OIDS", "CREATE TABLE t (k int8) WITH (RETAIN HISTORY FOR '3 hours') WITHOUT OIDS"),
     ("CREATE TABLE t (k int8) WITH (RETAIN HISTORY FOR '2 hours')", "CREATE TABLE t (k int8) WITH (RETAIN HISTORY FOR '3 hours')"),
     ("CREATE TABLE t (k int8) WITH (retain history for = '2 h')", "CREATE TABLE t (k int8) WITH (RETAIN HISTORY FOR '3 hours')"),
     ("CREATE MATERIALIZED VIEW t (a) AS SELECT 1", "CREATE MATERIALIZED VIEW t (a) WITH (RETAIN HISTORY FOR '3 hours') AS SELECT 1"),

@@ -15,6 +15,7 @@ from tailgate.engine.ddl.view import errors_item
 from tailgate.lake.catalog import Catalog, Change, Item, Table, View, ready
 from tailgate.lake.catalog.codec import decode_catalog, decode_change, encode_catalog
 from tailgate.lake.catalog.names import Name, list_of, listed
+from tailgate.lake.catalog.roles import SCHEMA_ID, DefaultPrivileges, Granted, Role
 from tailgate.lake.catalog.schemas import PUBLIC
 from tailgate.lake.errors import DuplicateSchema, DuplicateTable, InvalidSchemaName, TailgateError
 from tailgate.lake.folder import Lake
@@ -188,6 +189,15 @@ def test_drop_schema(names: Names) -> None:
     names("DROP SCHEMA a CASCADE", "DROP SCHEMA b CASCADE")
     assert [i.name for i in names.catalog.visible] == ["t"]
     assert names.catalog.find_schema("a") is None
+
+
+def test_default_privileges_of_public_end_with_it(names: Names) -> None:
+    reads = (Granted(101, 100, frozenset(("SELECT",))),)
+    defaults = tuple(DefaultPrivileges(schema, "relation", reads) for schema in (0, SCHEMA_ID))
+    owner, reader = Role(100, "owner", default_privileges=defaults), Role(101, "reader")
+    names.catalog = names.catalog.apply(Change(put_roles=(owner, reader)))
+    names("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+    assert names.catalog.roles == {100: replace(owner, default_privileges=defaults[:1]), 101: reader}
 
 
 def test_random_moves_keep_the_meaning_of_queries(names: Names, seed: int) -> None:

@@ -17,7 +17,6 @@ from tailgate.lake.catalog.schemas import is_system
 from tailgate.lake.errors import UndefinedColumn
 from tailgate.sql.binder.writes.updatable_views import updatable
 from tailgate.sql.definitions import for_search_path
-from tailgate.sql.lexer.tokens import tokens
 
 # the checks of the domains of information_schema, by the oid of the constraint: as they are printed without and with `pretty`
 DOMAINS = {
@@ -50,7 +49,7 @@ class DefinitionFunctions(FunctionGroup):
             ("pg_get_constraintdef(oid) text", s.constraintdef),
             ("pg_get_constraintdef(oid, bool) text", s.constraintdef),
             ("pg_get_expr(text, oid) text", lambda e, o: e),
-            ("pg_get_expr(text, oid, bool) text", lambda e, o, pretty: _pretty(e) if pretty else e),
+            ("pg_get_expr(text, oid, bool) text", lambda e, o, pretty: constraint_rows.without_parentheses(e) if pretty else e),
             ("pg_get_partkeydef(oid) text", nothing),
             ("pg_get_partition_constraintdef(oid) text", nothing),
             ("pg_get_serial_sequence(text, text) text", s.serial_sequence),
@@ -182,19 +181,3 @@ class DefinitionFunctions(FunctionGroup):
         if role is not None and role.comment:
             return role.comment
         return self.facts.shared_descriptions.get((self.facts.by_name.get((11, catalog), 0), oid))
-
-
-def _pretty(expression: str) -> str:
-    """Returns an expression without the parentheses around the whole.
-
-    >>> _pretty("(a IS NULL)"), _pretty("(a) + (b)")
-    ('a IS NULL', '(a) + (b)')
-    """
-    if not expression.startswith("("):
-        return expression
-    depth = 0
-    for token in tokens(expression):
-        depth += (token.value == "(") - (token.value == ")") if token.kind == "operator" else 0
-        if depth == 0:
-            return expression[1:-1] if token.end == len(expression) else expression
-    return expression

@@ -146,19 +146,20 @@ def unique(index: Index, catalog: Catalog) -> str:
 
 def checks(item: Table | Domain, *, pretty: bool = False) -> list[str]:
     """Returns the definitions of the checks of a table or a domain, with one pair of parentheses if they are `pretty`."""
-    texts = [(_without_parentheses(check.text), "" if check.valid else " NOT VALID") for check in item.checks]
+    texts = [(without_parentheses(check.text), "" if check.valid else " NOT VALID") for check in item.checks]
     return [f"CHECK ({text}){suffix}" if pretty else f"CHECK (({text})){suffix}" for text, suffix in texts]
 
 
-def _without_parentheses(text: str) -> str:
+def without_parentheses(text: str) -> str:
     """Returns an expression without the parentheses around all of it.
 
-    >>> _without_parentheses("((a > 0))"), _without_parentheses("(a > 0) AND (b > 0)")
-    ('a > 0', '(a > 0) AND (b > 0)')
+    >>> without_parentheses("((a > 0))"), without_parentheses("(a > 0) AND (b > 0)"), without_parentheses("(a")
+    ('a > 0', '(a > 0) AND (b > 0)', '(a')
     """
-    while (row := tokens(text)[:-1]) and row[0].value == "(" and row[0].kind == "operator":
+    while text.startswith("("):
+        row = tokens(text)[:-1]
         depths = list(accumulate((token.value == "(") - (token.value == ")") if token.kind == "operator" else 0 for token in row))
-        if depths.index(0) < len(row) - 1:
+        if 0 in depths[:-1] or depths[-1]:
             break
         text = text[row[0].end : row[-1].position].strip()
     return text

@@ -350,8 +350,8 @@ def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:
     Raises 42804.
 
     Among numerics, the largest scale wins. Other modifiers remain if all scalars have them, as with
-    select_common_typmod(). NULL and quoted literals take the type of the others, a quoted numeric with
-    the digits of its text. If no scalar has a type, the result is text.
+    select_common_typmod(). NULL and quoted literals take the type of the others, a quoted numeric outside
+    of views with the digits of its text. If no scalar has a type, the result is text.
     """
     types = [s.type for s in scalars]
     typed = [(t, p) for t, p in zip(types, places, strict=True) if t != UNKNOWN]
@@ -377,8 +377,8 @@ def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:
 
 
 def _written(scalar: Scalar) -> Type:
-    """Returns the type of a scalar among numerics."""
-    if scalar.type == UNKNOWN and isinstance(scalar, Literal) and scalar.value is not None:
+    """Returns the type of a scalar among numerics. In views a quoted number has none, as in earlier versions: their rows have the types."""
+    if numeric_types.may_be_general() and scalar.type == UNKNOWN and isinstance(scalar, Literal) and scalar.value is not None:
         return literal(str(scalar.value), NUMERIC, scalar.position).type
     return scalar.type
 

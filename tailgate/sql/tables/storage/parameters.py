@@ -81,8 +81,8 @@ def _check(name: str, value: str, kind: Kind) -> None:
     if dot:
         raise InvalidParameterValue(f'unrecognized parameter namespace "{namespace}"')
     if name in INTEGERS_OF[kind]:
-        integer = _number(value, r"[-+]?(\d+(\.\d*)?|0x[0-9a-f]+)")
-        if integer is None:
+        integer = _number(value, r"[-+]?(\d+(\.\d*)?|0x[0-9a-f]{1,16})")
+        if integer is None or abs(integer) > INT_MAX:
             raise InvalidParameterValue(f'invalid value for integer option "{name}": {value}')
         least, greatest = INTEGERS_OF[kind][name]
         if not least <= round(integer) <= greatest:

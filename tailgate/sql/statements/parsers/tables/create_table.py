@@ -91,8 +91,7 @@ def create_table(cursor: Parser, *, temporary: bool = False) -> CreateTable | Cr
                 break
     cursor.expect(")")
     settings, clause = with_options(cursor, parameters=True)
-    if not settings:
-        cursor.accept_word("without", "oids")
+    cursor.accept_word("without", "oids")
     end_of_transaction = on_commit(cursor, temporary=temporary)
     for words, what in _BEHIND.items():
         if cursor.at_word(*words):
