@@ -139,7 +139,7 @@ def test_the_memory_of_a_gateway() -> None:
     assert memory.duckdb + memory.catalog + memory.clients < memory.total
     assert memory.session <= memory.clients
     for text in ("2", "GB", "-1GB", "900MB", "1TB", "2 G"):
-        with pytest.raises(ValueError, match=r"is no size|is too little"):
+        with pytest.raises(ValueError, match=r"is not a size|is too little"):
             parsed(text)
 
 

@@ -16,6 +16,7 @@ INVALID = {
     "up --listen 999999": 'argument --listen: "999999" is not HOST:PORT',
     "up --listen 127.0.0.1:70000": 'argument --listen: "127.0.0.1:70000" is not HOST:PORT',
     "up --listen ::1:6875": 'argument --listen: "::1:6875" is not HOST:PORT',
+    "up --ksqldb 127.0.0.1:x": 'argument --ksqldb: "127.0.0.1:x" is not HOST:PORT',
     "up --ksqldb 8088": 'argument --ksqldb: "8088" is not HOST:PORT',
     "up --parallelism 0": "argument --parallelism: 0 is outside the valid range (1 .. 1024)",
     "up --gateways 0": "argument --gateways: 0 is outside the valid range (1 .. 64)",

@@ -95,4 +95,4 @@ def test_a_connection_that_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_data_folder_that_cannot_be_opened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert cli.main(["status", "--data", str(tmp_path / "file" / "data")]) == 1
-    assert capsys.readouterr().err.startswith("tailgate: [Errno 20] Not a directory: ")
+    assert capsys.readouterr().err.endswith("/file/data/lake.json: Not a directory\n")
