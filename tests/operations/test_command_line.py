@@ -24,7 +24,7 @@ INVALID = {
     "gateway --console x": 'argument --console: "x" is not HOST:PORT',
     "demo --rate -5": 'argument --rate: "-5" is not a number greater than 0',
     "demo --for 0": 'argument --for: "0" is not a number greater than 0',
-    "presto --gateway :6875": "argument --gateway: :6875 names no host; other machines need its name or address",
+    "presto --gateway :6875": "argument --gateway: :6875 names no host to which a process can connect",
     "ksqldb --gateway 1": 'argument --gateway: "1" is not HOST:PORT',
     "log ls --count 0": "argument --count: 0 is outside the valid range (1 .. 1000000000)",
     "log show x": 'argument n: "x" is not a number',

@@ -29,9 +29,9 @@ def reachable_address(text: str) -> str:
 
     >>> reachable_address("0.0.0.0:7000")
     Traceback (most recent call last):
-    tailgate.operations.settings.quantities.InvalidValue: 0.0.0.0:7000 names no host; other machines need its name or address
+    tailgate.operations.settings.quantities.InvalidValue: 0.0.0.0:7000 names no host to which a process can connect
     """
     host = address(text).rpartition(":")[0]
     if host.strip("[]") in EVERY_ADDRESS:
-        raise InvalidValue(f"{text} names no host; other machines need its name or address")
+        raise InvalidValue(f"{text} names no host to which a process can connect")
     return text
