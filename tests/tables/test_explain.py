@@ -46,12 +46,15 @@ def test_analyze(sql: psycopg.Connection[Any]) -> None:
     shown = lines(sql, "EXPLAIN (ANALYZE, BUFFERS) SELECT name FROM goods WHERE id > 3")
     assert re.fullmatch(r"Project: \[name\] \(actual time=\d+\.\d{3}\.\.\d+\.\d{3} rows=6 loops=1\)", shown[0])
     assert shown[1:3] == ["└─ Filter: id > 3", "   └─ Scan: goods"]
-    assert [re.sub(r"[\d.]+", "0", line) for line in shown[3:]] == ["Planning Time: 0 ms", "Execution Time: 0 ms"]
+    assert [re.sub(r"[\d.]+", "0", line) for line in shown[3:]] == ["Lane: query", "Planning Time: 0 ms", "Execution Time: 0 ms"]
     shown = lines(sql, "EXPLAIN (ANALYZE on, TIMING off, SUMMARY off, COSTS off) SELECT name FROM goods WHERE id > 3")
     assert shown == ["Project: [name] (actual rows=6 loops=1)", "└─ Filter: id > 3", "   └─ Scan: goods"]
     assert lines(sql, "EXPLAIN ANALYZE VERBOSE VALUES (1), (2)")[0].endswith("rows=2 loops=1)")
     assert lines(sql, "EXPLAIN (ANALYZE off) SELECT name FROM goods") == ["Project: [name]", "└─ Scan: goods"]
-    assert [re.sub(r"[\d.]+", "0", line) for line in lines(sql, "EXPLAIN (SUMMARY) VALUES (1)")][1:] == ["Planning Time: 0 ms"]
+    shown = lines(sql, "EXPLAIN (SUMMARY) VALUES (1)")
+    assert [re.sub(r"[\d.]+", "0", line) for line in shown[1:]] == ["Lane: query", "Planning Time: 0 ms"]
+    assert lines(sql, "EXPLAIN (SUMMARY) SELECT name FROM goods WHERE id = 3")[3] == "Lane: memory"
+    assert "Lane: write" in lines(sql, "EXPLAIN (SUMMARY) DELETE FROM goods WHERE id = 30")
 
 
 def test_parameters(sql: psycopg.Connection[Any]) -> None:
@@ -77,7 +80,7 @@ def test_json(sql: psycopg.Connection[Any]) -> None:
     assert cursor.fetchall() == [([{"Plan": plan}],)]
     ((document,),) = sql.execute("EXPLAIN (ANALYZE, FORMAT JSON) SELECT name FROM goods WHERE id > 3").fetchall()
     (explained,) = document
-    assert set(explained) == {"Plan", "Planning Time", "Execution Time"}
+    assert set(explained) == {"Plan", "Lane", "Planning Time", "Execution Time"}
     actual = {key: explained["Plan"].pop(key) for key in list(explained["Plan"]) if key.startswith("Actual")}
     assert explained["Plan"] == plan
     assert set(actual) == {"Actual Startup Time", "Actual Total Time", "Actual Rows", "Actual Loops"}
@@ -106,6 +109,7 @@ def test_documents(sql: psycopg.Connection[Any]) -> None:
         '            Relation Name: "goods"',
         "    Actual Rows: 0",
         "    Actual Loops: 1",
+        '  Lane: "query"',
         "  Planning Time: 0",
         "  Execution Time: 0",
     ]

@@ -14,8 +14,10 @@ from tailgate.gateway.execute import catalog_changes, committing, explain_format
 from tailgate.gateway.execute.temporary import relations as temporary_relations
 from tailgate.gateway.ksqldb import entities
 from tailgate.gateway.results.rows import TableRows, Tagged
+from tailgate.gateway.serving.lookup_plans import lookup_of
 from tailgate.gateway.serving.prepared import explained
 from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.lanes import Lane, lane_of
 from tailgate.gateway.session.statements.parsing import LongWrite
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.writes import plans
@@ -87,7 +89,7 @@ def _as_entity(session: Session, statement: s.Explain) -> bool:
 async def _of_planned(session: Session, planned: _Planned, statement: s.Explain, values: Sequence[object]) -> list[str]:
     """Returns the lines of EXPLAIN for a query or a write, which ANALYZE executes."""
     plan = await _plan(session, planned.statement)
-    times = {"Planning Time": round(planned.seconds * 1000, 3)}
+    lane, times = _lane(session, planned.statement), {"Planning Time": round(planned.seconds * 1000, 3)}
     executed = await _execute(session, planned.statement, values) if statement.analyze else None
     if executed is not None:
         times["Execution Time"] = executed.last
@@ -97,12 +99,20 @@ async def _of_planned(session: Session, planned: _Planned, statement: s.Explain,
             node |= {"Actual Startup Time": executed.first, "Actual Total Time": executed.last}
         if executed is not None:
             node |= {"Actual Rows": executed.rows, "Actual Loops": 1}
-        return [explain_formats.document({"Plan": node, **(times if statement.summary else {})}, statement.format)]
+        return [explain_formats.document({"Plan": node, **({"Lane": lane, **times} if statement.summary else {})}, statement.format)]
     first, *others = plan.lines
     if executed is not None:
         time = f"time={executed.first:.3f}..{executed.last:.3f} " if statement.timing else ""
         first = f"{first} (actual {time}rows={executed.rows} loops=1)"
-    return [first, *others, *(f"{name}: {ms:.3f} ms" for name, ms in times.items() if statement.summary)]
+    summary = [f"Lane: {lane}", *(f"{name}: {ms:.3f} ms" for name, ms in times.items())]
+    return [first, *others, *(summary if statement.summary else ())]
+
+
+def _lane(session: Session, bound: Bound) -> Lane:
+    """Returns how a query or write is answered. That of a look-up is `memory`."""
+    prepared = bound.prepared
+    is_lookup = prepared is not None and lookup_of(prepared.equalities, session.serving.progress.catalog) is not None
+    return "memory" if is_lookup else lane_of(bound)
 
 
 async def _plan(session: Session, bound: Bound) -> Explained:
