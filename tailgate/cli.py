@@ -389,10 +389,8 @@ def _scratch(command: argparse.ArgumentParser) -> None:
 
 
 def _parallelism(command: argparse.ArgumentParser) -> None:
-    partitions = Quantity(1, engine_limits.PARTITIONS_MAX)
-    command.add_argument(
-        "--parallelism", type=partitions, default=1, metavar="N", help="partitions of the state (1); `tailgate repartition` changes it"
-    )
+    changed = "partitions of the state (1); `tailgate repartition` changes it"
+    command.add_argument("--parallelism", type=engine_limits.PARTITIONS, default=1, metavar="N", help=changed)
 
 
 def _metrics(command: argparse.ArgumentParser, help: str = "where Prometheus reads metrics, and health checks are answered") -> None:
@@ -537,9 +535,9 @@ def _gateway(options: argparse.Namespace) -> int:
     from tailgate.gateway.main import Options, run
     from tailgate.gateway.resources.memory import parsed
     from tailgate.gateway.security.tls import Files
+    from tailgate.lake.host.process_tls import split
 
     _check_listen(options)
-    host, _, port = options.listen.rpartition(":")
     tls = Files(options.tls_cert, options.tls_key, options.tls_ca) if options.tls_cert is not None else None
     memory = parsed(options.memory) if options.memory is not None else None
     http_options = None
@@ -547,7 +545,7 @@ def _gateway(options: argparse.Namespace) -> int:
         http_options = HttpOptions.at(options.http, options.http_origin, options.http_rate, options.http_streams, logs=options.http_log)
     at = _metrics_address(options)
     at_console = console.address_of(options)
-    lake, address = (options.data, options.work_dir), (host.strip("[]"), int(port))
+    lake, address = (options.data, options.work_dir), split(options.listen)
     control, defaults = options.control_listen, tuple(options.set)
     return run(Options(*lake, *address, options.insecure, tls, http_options, memory, at, at_console, control, defaults, options.settings))
 

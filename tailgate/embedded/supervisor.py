@@ -319,15 +319,13 @@ class Supervisor:
 
     def _check_ports(self) -> None:
         """Waits until the ports are free, before any child starts. A separate gateway of the same lake may share its port."""
-        host, _, port = self.plan.listen.rpartition(":")
-        address = host.strip("[]"), int(port)
+        address = process_tls.split(self.plan.listen)
         shared = Lake.exists(self.plan.data) and any(address in p.listens for p in peers.of_this_machine(Lake(self.plan.data)))
         addresses = [] if shared else [address]
         if self.plan.presto is not None:
             addresses.append(("127.0.0.1", self.plan.presto))
         if self.plan.ksqldb is not None:
-            host, _, port = self.plan.ksqldb.rpartition(":")
-            addresses.append((host.strip("[]"), int(port)))
+            addresses.append(process_tls.split(self.plan.ksqldb))
         for at in addresses:
             await_free(*at)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 GB, TB, DAY = 1024, 1024**2, 86_400
 LOOPBACK = "127.0.0.1"
-PARTITIONS_MAX = 1024  # of the state; each has a RocksDB for each level of operators
+PARTITIONS = Quantity(1, 1024)  # of the state; each has a RocksDB for each level of operators
 OPTIONS = ("heap", "state-memory", "index-memory", "tick-rows", "held-log", "history")
 
 
@@ -81,8 +81,7 @@ def cluster(options: argparse.Namespace) -> Cluster | None:
 
 def add_repartition_options(command: argparse.ArgumentParser) -> None:
     """Adds the options of `tailgate repartition`."""
-    count = Quantity(1, PARTITIONS_MAX)
-    command.add_argument("--parallelism", type=count, required=True, metavar="N", help="partitions of the state afterwards")
+    command.add_argument("--parallelism", type=PARTITIONS, required=True, metavar="N", help="partitions of the state afterwards")
     _add_memory(command)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from tailgate.lake.host.process_tls import split
 from tailgate.operations.settings.addresses import address
 
 
@@ -17,8 +18,7 @@ def address_of(options: argparse.Namespace) -> tuple[str, int] | None:
     """Returns the address of the console, or None without one."""
     if options.console is None:
         return None
-    host, _, port = options.console.rpartition(":")
-    return host.strip("[]"), int(port)
+    return split(options.console)
 
 
 def arguments(options: argparse.Namespace) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from tailgate.gateway.server import listening
 from tailgate.gateway.server.handshake import TlsListener
 from tailgate.gateway.server.server import check_address, is_loopback
 from tailgate.gateway.session.gateway import Gateway
+from tailgate.lake.host.process_tls import split
 
 BACKLOG = 1024
 STOP_S = 2.0  # limits the wait for responses in progress
@@ -40,8 +41,7 @@ class HttpOptions:
     @classmethod
     def at(cls, address: str, origins: Iterable[str], rate: float | None, streams: int | None, *, logs: bool) -> HttpOptions:
         """Returns the options for an address HOST:PORT."""
-        host, _, port = address.rpartition(":")
-        return cls(host.strip("[]"), int(port), frozenset(origins), rate, streams, logs)
+        return cls(*split(address), frozenset(origins), rate, streams, logs)
 
 
 class HttpServer:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tailgate.gateway.security.tls import Files
 from tailgate.lake.errors import InvalidParameterValue
+from tailgate.lake.host.process_tls import split
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -26,14 +27,13 @@ class Options:
     def of(arguments: argparse.Namespace, address: str, gateway: str) -> Options:
         """Returns the options of a command line. `address`: HOST:PORT. Raises 22023 for one that is not safe."""
         tls = _files(arguments.tls_cert, arguments.tls_key, arguments.tls_ca)
-        host, _, port = address.rpartition(":")
-        host = host.strip("[]")
+        host, port = split(address)
         if host not in LOOPBACK and tls is None and not arguments.insecure:
             raise InvalidParameterValue(
                 f"the address {address} would let any machine in, without TLS",
                 hint="Listen on 127.0.0.1, give --tls-cert and --tls-key, or --insecure where something else guards the port.",
             )
-        return Options(host, int(port), gateway, tls, arguments.insecure)
+        return Options(host, port, gateway, tls, arguments.insecure)
 
 
 def _files(certificate: Path | None, key: Path | None, authority: Path | None) -> Files | None:
