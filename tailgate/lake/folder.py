@@ -8,6 +8,7 @@ Only its owner can read a folder (0700), because it contains all data.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import threading
 import uuid
@@ -28,6 +29,7 @@ FILE = "lake.json"
 FOLDERS = ("log", "segments", "catalog", "tables", "inbox", "state", "readers", "writers")
 CONTENTS = ("log", "segments", "catalog", "tables", "inbox")  # folders that are empty before the lake is complete
 WORK_DIR = Path("tailgate-work")  # of a lake in a bucket, unless another one is configured
+CREATED_WAIT_S = 0.2  # between two looks whether there is a lake
 CATALOGS_KEPT = 4  # in memory: the newest one, and those that readers at earlier times share, such as streams that are resumed
 OWNER = "lake"  # in a working folder: the id of its lake
 
@@ -76,6 +78,21 @@ class Lake:
     def exists(location: str | os.PathLike[str]) -> bool:
         """Returns whether there is a lake at a location."""
         return locations.opened(location).exists(FILE)
+
+    @staticmethod
+    def wait_until_created(location: str | os.PathLike[str], log: logging.Logger, wait: Callable[[float], object]) -> bool:
+        """Waits until there is a lake at a location, for processes that start before the engine has created it. Says so in their log.
+
+        `wait`: waits for seconds, and returns whether the process is to end. Returns False if it is.
+        """
+        waiting = False
+        while not Lake.exists(location):
+            if not waiting:
+                log.info("waiting until an engine creates the lake in %s", location)
+                waiting = True
+            if wait(CREATED_WAIT_S):
+                return False
+        return True
 
     @staticmethod
     def open(location: str | os.PathLike[str], work_dir: Path | None = None, *, create: bool = False) -> Lake:

@@ -44,7 +44,6 @@ log = logging.getLogger("tailgate.sinks")
 
 END_TIMEOUT = timedelta(seconds=20)  # for a transaction in progress: ms, or the session's timeouts if the broker has just failed
 FILES_WAIT = timedelta(seconds=1)  # delay after a failure of the file system
-LAKE_WAIT = timedelta(seconds=0.2)  # sinks may be started before the engine has created the lake
 
 
 class Sinks:
@@ -259,10 +258,7 @@ def run(
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
-    if not Lake.exists(lake_path):
-        log.info("waiting until an engine creates the lake in %s", lake_path)
-    while not Lake.exists(lake_path):
-        time.sleep(LAKE_WAIT.total_seconds())
+    Lake.wait_until_created(lake_path, log, time.sleep)
     try:
         lake = Lake(lake_path)
         place = _awaited(lake, (lambda: None) if endpoint is None else endpoint.health.stands_by) if stand_by else None

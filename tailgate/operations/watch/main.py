@@ -41,7 +41,6 @@ POLL_S = 1.0  # between two observations
 LOOKS = 40  # the same while processes answer as before, at least so many times `Store.look_s`: 20 s in a bucket
 OVERDUE_S = 30.0  # an observation takes at most some seconds
 CLEAN_S = 3600.0  # between two removals of old notifications
-LAKE_WAIT_S = 0.2  # it may be started before the engine has created the lake
 SECRET_BYTES_MAX = 1 << 10
 
 
@@ -240,11 +239,8 @@ def run(options: Options) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    if not Lake.exists(options.data):
-        log.info("waiting until an engine creates the lake in %s", options.data)
-    while not Lake.exists(options.data):
-        if stopping.wait(LAKE_WAIT_S):
-            return 0
+    if not Lake.wait_until_created(options.data, log, stopping.wait):
+        return 0
     lake = Lake(options.data, options.work_dir)
     watchers.append(Watcher(lake, _targets(options, secret, lake), options.vault, options.vault.folder if options.programs else None))
     if endpoint is not None:
