@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 FAST := "not long and not clients"
-# Processes that share the tests, more than cores: a test waits for servers and JVMs half of its time (tests/distribution.py).
+# Processes that share the tests, more than cores: a test waits for servers and JVMs a third of its time (tests/distribution.py).
 JOBS ?= 3
 # How long `make test-soak` injects faults.
 SECONDS ?= 3600

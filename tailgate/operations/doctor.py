@@ -29,6 +29,7 @@ from tailgate.lake.host import java, ports
 from tailgate.lake.store import StoreUnavailable, locations
 from tailgate.operations import sign_in
 from tailgate.operations.data_folder import Location
+from tailgate.operations.settings import addresses as address_types
 from tailgate.operations.watch.checks import CLOCK_AHEAD_MAX_MS, DISK_FREE_MIN
 
 JAVA_MIN = 17
@@ -242,7 +243,13 @@ def _certificate(path: Path) -> Finding:
 
 def add_doctor_options(command: argparse.ArgumentParser, listen: str) -> None:
     """Adds the options of `tailgate doctor`, except --data. `listen`: the default address of a gateway."""
-    command.add_argument("--listen", default=listen, metavar="HOST:PORT", help=f"where PostgreSQL clients will connect ({listen})")
+    command.add_argument(
+        "--listen",
+        type=address_types.address,
+        default=listen,
+        metavar="HOST:PORT",
+        help=f"where PostgreSQL clients will connect ({listen})",
+    )
     command.add_argument("--kafka", metavar="ADDRESS", help="brokers to check, besides those of sources, sinks and connections")
     command.add_argument("--schema-registry", metavar="URL", help="a schema registry to check, besides theirs")
     command.add_argument("--secret-key-file", type=Path, metavar="FILE", help="the key of secrets, to sign in with them")

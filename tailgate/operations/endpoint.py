@@ -27,6 +27,7 @@ from tailgate.operations.definitions import Metric
 from tailgate.operations.health import Health
 from tailgate.operations.metrics import Metrics
 from tailgate.operations.otlp import active as otlp
+from tailgate.operations.settings.addresses import is_port
 
 REQUESTS_MAX = 8  # at once; further ones get 503, so that a scraper cannot take the threads of a process
 IDLE_S = 15.0  # of a connection that sends nothing; Prometheus keeps connections between scrapes and opens new ones
@@ -55,7 +56,7 @@ def address(text: str) -> Address:
     ('127.0.0.1:9100', '[::1]:9100')
     """
     host, _, port = text.rpartition(":")
-    if not (port.isascii() and port.isdecimal() and int(port) <= 65_535):
+    if not is_port(port):
         raise InvalidParameterValue(f"--metrics {text} is not HOST:PORT")
     return Address(host.strip("[]") or "127.0.0.1", int(port))
 

@@ -1,4 +1,4 @@
-"""Invalid command lines: one line that says what is wrong, a hint, and no traceback."""
+"""Invalid command lines: one line with the error, a hint, and no traceback."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ INVALID = {
     "demo --for 0": 'argument --for: "0" is not a number greater than 0',
     "presto --gateway :6875": "argument --gateway: :6875 names no host to which a process can connect",
     "ksqldb --gateway 1": 'argument --gateway: "1" is not HOST:PORT',
+    "doctor --listen x": 'argument --listen: "x" is not HOST:PORT',
+    "top --count 0": "argument --count: 0 is outside the valid range (1 .. 1000000000)",
     "log ls --count 0": "argument --count: 0 is outside the valid range (1 .. 1000000000)",
     "log show x": 'argument n: "x" is not a number',
 }

@@ -19,9 +19,14 @@ def address(text: str) -> str:
     """
     host, colon, port = text.rpartition(":")
     in_brackets = host.startswith("[") and host.endswith("]")
-    if not (colon and port.isascii() and port.isdecimal() and int(port) <= PORT_MAX) or (":" in host and not in_brackets):
+    if not (colon and is_port(port)) or (":" in host and not in_brackets):
         raise InvalidValue(f'"{text}" is not HOST:PORT')
     return text
+
+
+def is_port(text: str) -> bool:
+    """Returns whether a text is the number of a port."""
+    return text.isascii() and text.isdecimal() and int(text) <= PORT_MAX
 
 
 def reachable_address(text: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from tailgate.lake.folder import Lake
 from tailgate.operations import status
+from tailgate.operations.settings.quantities import Quantity
 from tailgate.operations.status import Report
 
 CLEAR = "\x1b[H\x1b[2J"  # the cursor to the corner, and an empty screen
@@ -18,7 +19,7 @@ INTERVAL_S = 2.0
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Adds the options of the command besides the data folder."""
-    command.add_argument("--count", type=int, metavar="N", help="end after N views (Ctrl-C ends it)")
+    command.add_argument("--count", type=Quantity(1, 10**9), metavar="N", help="end after N views (Ctrl-C ends it)")
 
 
 def run(options: argparse.Namespace) -> int:
