@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.types import BOOL
 from tailgate.sql.decorrelate import subquery_joins
 from tailgate.sql.decorrelate.in_any_all import as_exists, negated
 from tailgate.sql.decorrelate.unnested import equal
@@ -188,7 +187,7 @@ def _with_unmatched(join: Join, rewritten: Rewritten) -> Relation:
         places = tuple(range(len(side.columns))) if identifying is None else tuple(identifying)
         of_matched = take(matched, tuple(first + i for i in places))
         same = tuple(equal(column(side, i), column(of_matched, n, len(side.columns)), nulls=True) for n, i in enumerate(places))
-        unmatched = Join(side, of_matched, "anti", conjunction(same or (Literal(True, BOOL),)))
+        unmatched = Join(side, of_matched, "anti", conjunction(same))
         own = tuple(column(side, i) for i in range(len(side.columns)))
         parts.append(project(unmatched, (*nulls[:first], *own, *nulls[first + len(own) :]), fields))
     return UnionAll(tuple(parts), fields)

@@ -17,7 +17,7 @@ from tailgate.lake.errors import (
     UndefinedFunction,
     WrongObjectType,
 )  # fmt: skip
-from tailgate.lake.types import BOOL, FACTS, JSON, JSONB, TEXT, UNKNOWN, Type
+from tailgate.lake.types import BOOL, FACTS, FLOAT8, JSON, JSONB, TEXT, UNKNOWN, Type
 from tailgate.sql.binder import enums
 from tailgate.sql.binder.argument_lists import bind_variadic, in_order
 from tailgate.sql.binder.context import ExpressionBinder
@@ -50,7 +50,6 @@ from tailgate.values.times.units import TRUNCATABLE, UNITS_BY_SPELLING
 CONVERSIONS = {"to_json": JSON, "to_jsonb": JSONB}
 BUILDERS = {f"{type.name}_build_{what}": type for type in (JSON, JSONB) for what in ("array", "object")}
 SCHEMAS = ("pg_catalog", "public")  # of built-in functions
-FLOAT8 = Type("float8")
 
 
 def _unit_error(sqlstate: str, refused: str) -> Function:

@@ -33,7 +33,7 @@ def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple
     call, at = node.this, position(node.this)
     if isinstance(call, exp.Anonymous) and (items := sql_functions.named_functions(binder, call)):
         return _routine(node, call, binder, items)
-    shown, names = _alias(node, call)
+    shown, names = _alias(node, str(call.this))
     if isinstance(call, exp.Anonymous):
         check_definitions(str(call.this), names, at)
         if call.this in FUNCTIONS:
@@ -62,14 +62,13 @@ def _scalar(node: exp.Expr, call: exp.Expr, binder: Expressions, input: Relation
     value = binder.typed(call)
     if is_row(value.type):
         raise FeatureNotSupported("a function in FROM that returns one row is not supported", position=position(call))
-    function, alias = column_name(call, value), node.args.get("alias")
-    shown = alias.name if alias is not None and alias.name else function
+    function = column_name(call, value)
+    shown, names = _alias(node, function)
     fields: tuple[Field, ...] = (Field(shown, value.type),)
     values: tuple[Scalar, ...] = (value,)
     if ordinality:
         fields, values = (*fields, Field("ordinality", INT8, False)), (*values, Literal(1, INT8))
-    names = tuple(n.name for n in alias.args.get("columns") or []) if alias is not None else ()
-    scope = _scope(shown, fields, names, function)
+    scope = _scope(shown, fields, tuple(n.name for n in names), function)
     (table,) = scope.tables
     return Project(input, values, fields), replace(scope, tables=(replace(table, value=not ordinality),))
 
@@ -83,15 +82,15 @@ def _record(node: exp.Expr, call: exp.Anonymous, names: list[exp.Expr], binder: 
             position=position(names[0].this),
         )
     plan = bind_record_function(call, names, binder, input)
-    return plan, _scope(_alias(node, call)[0], plan.columns, (), str(call.this))
+    return plan, _scope(_alias(node, str(call.this))[0], plan.columns, (), str(call.this))
 
 
-def _alias(node: exp.Expr, call: exp.Expr) -> tuple[str, list[exp.Expr]]:
-    """Returns the name of a function's rows, and the new names of its columns or their definitions."""
+def _alias(node: exp.Expr, function: str) -> tuple[str, list[exp.Expr]]:
+    """Returns the name of a function's rows, `function` without an alias, and the new names of its columns or their definitions."""
     alias = node.args.get("alias")
     if alias is None:
-        return str(call.this), []
-    return alias.name or str(call.this), list(alias.args.get("columns") or [])
+        return function, []
+    return alias.name or function, list(alias.args.get("columns") or [])
 
 
 def _scope(shown: str, columns: tuple[Field, ...], names: tuple[str, ...], function: str) -> Scope:
@@ -103,9 +102,9 @@ def _scope(shown: str, columns: tuple[Field, ...], names: tuple[str, ...], funct
 
 def bind_rows_from(node: exp.Expr, binder: Expressions, input: Relation) -> tuple[Relation, Scope]:
     """Binds ROWS FROM (…), which returns the rows of several functions in step. Raises 0A000."""
-    alias, functions = node.args.get("alias"), node.args["rows_from"]
+    functions, ordinality = node.args["rows_from"], bool(node.args.get("ordinality"))
     if len(functions) == 1:
-        return bind_function(exp.Table(this=functions[0], alias=alias, ordinality=node.args.get("ordinality")), binder, input)
+        return bind_function(exp.Table(this=functions[0], alias=node.args.get("alias"), ordinality=ordinality), binder, input)
     calls = []
     for call in functions:
         at = position(call)
@@ -114,10 +113,10 @@ def bind_rows_from(node: exp.Expr, binder: Expressions, input: Relation) -> tupl
         calls.append(_call(binder, call, call.expressions))
         if len(calls[-1].function.outputs) > 1:
             raise FeatureNotSupported(f"{call.this} of several columns in ROWS FROM is not supported", position=at)
-    plan = in_step(input, calls, ordinality=bool(node.args.get("ordinality")))
+    plan = in_step(input, calls, ordinality=ordinality)
     columns = plan.outputs + ((Field("ordinality", INT8, False),) if plan.ordinality else ())
-    names = tuple(n.name for n in alias.args.get("columns") or []) if alias is not None else ()
-    return plan, scopes.of(alias.name if alias is not None and alias.name else "", columns, names, "")
+    shown, names = _alias(node, "")
+    return plan, scopes.of(shown, columns, tuple(n.name for n in names), "")
 
 
 def _call(binder: Expressions, node: exp.Anonymous, nodes: list[exp.Expr]) -> Call:
@@ -133,7 +132,7 @@ def _routine(node: exp.Expr, call: exp.Anonymous, binder: Expressions, items: tu
     at = position(call)
     if node.args.get("ordinality"):
         raise FeatureNotSupported("WITH ORDINALITY of an SQL function is not supported", position=at)
-    shown, names_of_alias = _alias(node, call)
+    shown, names_of_alias = _alias(node, str(call.this))
     check_definitions("", names_of_alias, at, is_redundant=True)
     plan, columns, unnamed = sql_functions.bind_rows(binder, call, items)
     names = tuple(n.name for n in names_of_alias) or ((shown,) if unnamed else ())
