@@ -13,19 +13,12 @@ from sqlglot import exp
 
 from tailgate.lake.catalog import Catalog, Sequence
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import (
-    FeatureNotSupported,
-    InvalidName,
-    NumericValueOutOfRange,
-    UndefinedColumn,
-    UndefinedFunction,
-    UndefinedTable,
-    WrongObjectType,
-)
-from tailgate.lake.types import BOOL, INT8, TEXT, Type
+from tailgate.lake.errors import FeatureNotSupported, InvalidName, UndefinedColumn, UndefinedFunction, UndefinedTable, WrongObjectType
+from tailgate.lake.types import BOOL, INT8, OID, TEXT, Type
 from tailgate.sql.authorization import OR, Demand
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.types.coercion import bare_type, coerce
+from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.binder.types.overloads import NO_MATCH
 from tailgate.sql.grammar.names import position
 from tailgate.sql.lexer.tokens import tokens
@@ -35,7 +28,6 @@ from tailgate.sql.plan.session_calls import SEQUENCE_FUNCTIONS
 CLAUSES = ("SELECT", "VALUES", "UPDATE", "DEFAULT expressions")
 ARGUMENTS = {"nextval": (1,), "currval": (1,), "lastval": (0,), "setval": (2, 3)}
 PRIVILEGES = {"nextval": ("USAGE", "UPDATE"), "currval": ("USAGE", "SELECT"), "setval": ("UPDATE",)}
-OID_MAX = 2**32 - 1
 HINT = "Call it in VALUES, in SET, in a DEFAULT, in the output of INSERT … SELECT or in a SELECT without FROM."
 
 
@@ -96,10 +88,9 @@ def sequence_id(text: str, catalog: Catalog, at: int | None = None) -> int:
     """
     if not (text.isascii() and text.isdecimal()):
         return _found(text, catalog, at).id
-    digits = text.lstrip("0") or "0"
-    if len(digits) > len(str(OID_MAX)) or int(digits) > OID_MAX:
-        raise NumericValueOutOfRange(f'value "{text}" is out of range for type oid', position=at)
-    return int(digits)
+    id = literal(text, OID, at).value
+    assert isinstance(id, int)
+    return id
 
 
 def _is_text(node: exp.Expr) -> bool:
