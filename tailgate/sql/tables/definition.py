@@ -10,6 +10,7 @@ from tailgate.lake.catalog.names import quoted
 from tailgate.lake.keywords import quoted_text
 from tailgate.lake.types import Field, Type
 from tailgate.sql.statements import CreateTable, parse
+from tailgate.sql.tables.storage.parameters import created
 
 
 def definition(table: Table, others: Sequence[str] = ()) -> str:
@@ -41,7 +42,7 @@ def definition(table: Table, others: Sequence[str] = ()) -> str:
 def _with_clause(table: Table, creation: CreateTable) -> str:
     """Returns WITH (…) as it was typed, or with other storage parameters if these have changed."""
     begin, end = creation.options_at
-    if table.storage.parameters == {name: value for name, value in creation.options if " " not in name and name != "oids"}:
+    if table.storage.parameters == created(creation.options):
         return table.sql[begin:end]
     history = [f"{name.upper()} {quoted_text(str(value))}" for name, value in creation.options if " " in name]
     options = history + parameter_texts(table.storage)

@@ -92,14 +92,14 @@ def _altered(column: ColumnStorage, action: SetColumnStorage, type: Type) -> Col
 def _replica_index(table: Table, name: str, catalog: Catalog) -> int:
     """Returns the id of a unique index, 0 for that of the key of stored rows. Raises 42704, 42809, 0A000."""
     key = next((key for key in constraints.keys_of(table, catalog) if key.name == name), None)
-    other = catalog.at(name, catalog.schema_of(table))
-    if key is None and other is None:
-        raise UndefinedObject(f'index "{name}" for table "{table.name}" does not exist')
-    if key is None and not isinstance(other, Index):
-        raise WrongObjectType(f'"{name}" is not an index')
-    if key is None and not (isinstance(other, Index) and other.depends[0] == table.id):
-        raise WrongObjectType(f'"{name}" is not an index for table "{table.name}"')
     if key is None:
+        other = catalog.at(name, catalog.schema_of(table))
+        if other is None:
+            raise UndefinedObject(f'index "{name}" for table "{table.name}" does not exist')
+        if not isinstance(other, Index):
+            raise WrongObjectType(f'"{name}" is not an index')
+        if other.depends[0] != table.id:
+            raise WrongObjectType(f'"{name}" is not an index for table "{table.name}"')
         raise WrongObjectType(f'cannot use non-unique index "{name}" as replica identity')
     if key.deferrable:
         raise FeatureNotSupported(f'cannot use non-immediate index "{name}" as replica identity')

@@ -11,6 +11,7 @@ from typing import Literal
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.sql.statements.values import Options
+from tailgate.values.booleans import WORDS as BOOLEAN_WORDS
 
 Kind = Literal["table", "btree", "hash", "column"]
 INT_MAX = 2**31 - 1
@@ -68,7 +69,7 @@ def changed(before: Mapping[str, str], changes: Iterable[tuple[str, str | None]]
 def created(options: Options) -> Mapping[str, str]:
     """Returns the parameters of CREATE TABLE, among other options. `oids = false` has no effect. Raises 22023 and 0A000."""
     parameters = [(name, value) for name, value in options if isinstance(value, str) and " " not in name]
-    if any(name == "oids" and _boolean(value) is not False for name, value in parameters):
+    if any(name == "oids" and BOOLEAN_WORDS.get(value.lower()) is not False for name, value in parameters):
         raise FeatureNotSupported("tables declared WITH OIDS are not supported")
     return changed({}, [pair for pair in parameters if pair[0] != "oids"], "table")
 
@@ -95,7 +96,7 @@ def _check(name: str, value: str, kind: Kind) -> None:
         if not low <= number <= high:
             raise _out_of_bounds(name, value, f"{low:.6f}", f"{high:.6f}")
     elif name in BOOLEANS_OF[kind]:
-        if _boolean(value) is None:
+        if value.lower() not in BOOLEAN_WORDS:
             raise InvalidParameterValue(f'invalid value for boolean option "{name}": {value}')
     elif name == CLEANUP and kind == "table":
         if value.lower() not in ("auto", "on", "off", "true", "false", "yes", "no", "1", "0"):
@@ -111,15 +112,6 @@ def _number(value: str, pattern: str) -> float | None:
     if re.fullmatch(pattern, text) is None:
         return None
     return float(int(text, 16)) if "0x" in text else float(text)
-
-
-def _boolean(value: str) -> bool | None:
-    """Returns the boolean that a text begins, as PostgreSQL reads it, or None."""
-    text = value.lower()
-    if text in ("1", "0"):
-        return text == "1"
-    words = {word: word in ("true", "yes", "on") for word in ("true", "false", "yes", "no", "on", "off") if text and word.startswith(text)}
-    return next(iter(words.values())) if len(words) == 1 else words.get(text)
 
 
 def _out_of_bounds(name: str, value: str, least: str, greatest: str) -> InvalidParameterValue:
