@@ -17,7 +17,7 @@ from tailgate.sql.statements.parsers.clauses import options, relation_name
 from tailgate.sql.statements.parsers.functions import function_name
 from tailgate.sql.statements.parsers.roles.roles import role_name
 from tailgate.sql.statements.parsers.sequences import alter_sequence
-from tailgate.sql.statements.parsers.tables.alter_table import alter_table, parameters
+from tailgate.sql.statements.parsers.tables.alter_table import alter_table, at_parameters, parameters
 from tailgate.sql.statements.parsers.types.domains import alter_domain
 from tailgate.sql.statements.parsers.types.enums import alter_type
 from tailgate.sql.statements.tables import AlterTable
@@ -80,7 +80,7 @@ def alter_item(cursor: Parser) -> AlterItem | AlterTable | AlterSequence | Alter
         return AlterItem(kind, this, exists, rename=name(cursor).name)
     if cursor.accept_word("set", "schema"):
         return AlterItem(kind, this, exists, schema=name(cursor).name)
-    if kind == "index" and (cursor.at_word("set") or cursor.at_word("reset")) and cursor.at("(", 1):
+    if kind == "index" and at_parameters(cursor):
         return AlterItem(kind, this, exists, options=parameters(cursor))
     if kind in STORED and cursor.at_word("set") and cursor.at("(", 1):
         cursor.advance()

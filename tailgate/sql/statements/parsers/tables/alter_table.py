@@ -52,7 +52,7 @@ def alter_table(cursor: Parser, table: Name, exists: bool) -> AlterTable | None:
     """Parses the actions, after the name of the table. Returns None and consumes nothing for other forms of ALTER TABLE."""
     if cursor.at_word("rename") and not cursor.at_word("rename", "to"):
         return AlterTable(table, (_rename(cursor),), exists)
-    if not any(cursor.at_word(*words.split()) for words in ACTIONS) and not _at_parameters(cursor):
+    if not any(cursor.at_word(*words.split()) for words in ACTIONS) and not at_parameters(cursor):
         return None
     actions: list[TableAction] = []
     while True:
@@ -96,14 +96,14 @@ def _actions(cursor: Parser, table: Name) -> list[TableAction]:
         return [SetOwner(role_name(cursor).name)]
     if cursor.accept_word("replica", "identity"):
         return [_replica_identity(cursor)]
-    if _at_parameters(cursor):
+    if at_parameters(cursor):
         return [SetParameters(parameters(cursor))]
     if cursor.token.kind != "word":
         raise cursor.error()
     raise unsupported(f"ALTER TABLE … {cursor.token.text.upper()}, with other actions,", at)
 
 
-def _at_parameters(cursor: Parser) -> bool:
+def at_parameters(cursor: Parser) -> bool:
     """Returns whether storage parameters are next. RETAIN HISTORY, alone, is an option of all stored items."""
     begins = (cursor.at_word("set") or cursor.at_word("reset")) and cursor.at("(", 1)
     return begins and (cursor.peek(2).value, cursor.peek(3).value) != ("retain", "history")
@@ -136,7 +136,7 @@ def _replica_identity(cursor: Parser) -> TableAction:
 
 def _column_storage(cursor: Parser, column: str) -> TableAction | None:
     """Parses SET STATISTICS, SET STORAGE, SET COMPRESSION, SET (…) and RESET (…). Returns None and consumes nothing for others."""
-    if _at_parameters(cursor):
+    if at_parameters(cursor):
         return SetParameters(parameters(cursor), column)
     if cursor.accept_word("set", "statistics"):
         negative = cursor.accept("-")
