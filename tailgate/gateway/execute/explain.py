@@ -14,7 +14,6 @@ from tailgate.gateway.execute import catalog_changes, committing, explain_format
 from tailgate.gateway.execute.temporary import relations as temporary_relations
 from tailgate.gateway.ksqldb import entities
 from tailgate.gateway.results.rows import TableRows, Tagged
-from tailgate.gateway.serving.lookup_plans import lookup_of
 from tailgate.gateway.serving.prepared import explained
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.lanes import Lane, lane_of
@@ -111,7 +110,7 @@ async def _of_planned(session: Session, planned: _Planned, statement: s.Explain,
 def _lane(session: Session, bound: Bound) -> Lane:
     """Returns how a query or write is answered. That of a look-up is `memory`."""
     prepared = bound.prepared
-    is_lookup = prepared is not None and lookup_of(prepared.equalities, session.serving.progress.catalog) is not None
+    is_lookup = prepared is not None and session.gateway.answers.lookups.of(prepared) is not None
     return "memory" if is_lookup else lane_of(bound)
 
 
