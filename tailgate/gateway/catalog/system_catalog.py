@@ -24,6 +24,7 @@ from tailgate.lake.catalog.schemas import TAILGATE
 from tailgate.lake.types import Field, Type, arrow_schema
 from tailgate.sql.authorization import Authorized
 from tailgate.sql.render.duckdb import arguments
+from tailgate.values.composites import records
 
 # Calls a function with a new in-memory DuckDB instance, then locks it: gateway.mirrors.sandbox.
 Opener = Callable[[Callable[[duckdb.DuckDBPyConnection], None]], duckdb.DuckDBPyConnection]
@@ -197,19 +198,13 @@ class SystemCatalog:
 
 def _record_texts(rows: pa.StructArray) -> list[str | None]:
     """Returns rows of numbers, texts and booleans as PostgreSQL prints them."""
-    fields = [field.to_pylist() for field in rows.flatten()]
-    present = rows.is_valid().to_pylist()
-    return [
-        f"({','.join(map(_field_text, row))})" if valid else None for valid, row in zip(present, zip(*fields, strict=True), strict=True)
-    ]
+    write = records.writer([_field_text] * rows.type.num_fields)
+    values = zip(*(field.to_pylist() for field in rows.flatten()), strict=True)
+    return [write(row).decode() if valid else None for valid, row in zip(rows.is_valid().to_pylist(), values, strict=True)]
 
 
-def _field_text(value: object) -> str:
-    """Returns a field of a row: in double quotes if it is empty or has a character that is special in the text of a row."""
-    if value is None:
-        return ""
-    text = ("f", "t")[value] if isinstance(value, bool) else str(value)
-    return text if re.fullmatch(r'[^(),"\\\s]+', text) else '"' + re.sub(r'(["\\])', r"\1\1", text) + '"'
+def _field_text(value: object) -> bytes:
+    return str(("f", "t")[value] if isinstance(value, bool) else value).encode()
 
 
 REGISTERED = {"regclass": "regclass_out", "regtype": "regtype_out", "regproc": "regproc_out", "regnamespace": "regnamespace_out"}
