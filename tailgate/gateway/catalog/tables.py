@@ -67,7 +67,9 @@ def _derived(table: exp.Table) -> None:
     """Replaces a function in FROM that DuckDB lacks: by its values in a select list, or by no rows (EMPTY)."""
     name = table.this.sql_name().lower() if not isinstance(table.this, exp.Anonymous) else table.this.name.lower()
     alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
-    kinds = {**EMPTY.get(name, {}), **({"ordinality": "BIGINT"} if table.args.get("ordinality") and name in EMPTY else {})}
+    kinds = EMPTY.get(name, {})
+    if kinds and table.args.get("ordinality"):
+        kinds = {**kinds, "ordinality": "BIGINT"}
     columns = [exp.alias_(exp.cast(exp.Null(), kind, dialect="duckdb"), column) for column, kind in kinds.items()]
     one = exp.select(*(columns or [exp.alias_(table.this.copy(), alias.this.copy())]))
     if name == "aclexplode":  # the fields of its rows are columns

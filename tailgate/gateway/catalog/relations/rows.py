@@ -30,7 +30,7 @@ from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Composite
 from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.indexes import expression_text, indexes
 from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID
-from tailgate.lake.catalog.schemas import BUILT_IN, SCHEMA, SYSTEM, TAILGATE_ID, is_system
+from tailgate.lake.catalog.schemas import SCHEMA, SYSTEM, TAILGATE_ID, is_system
 from tailgate.lake.ranges import MULTIRANGES, RANGES
 from tailgate.lake.types import Field
 from tailgate.sql.binder.writes.index_expressions import field_of
@@ -123,8 +123,8 @@ def keyed(catalog: Catalog) -> list[Item]:
 
 def pg_namespace(catalog: Catalog) -> Iterator[Row]:
     """Yields rows for `public`, `tailgate` and created schemas; others are among PostgreSQL's fixed rows, or are not shown."""
-    schemas = catalog.all_schemas()
-    for schema in (SYSTEM[TAILGATE_ID], *(schema for id, schema in schemas.items() if id not in BUILT_IN or id in catalog.schemas)):
+    created = (schema for schema in catalog.schemas.values() if not schema.dropped)
+    for schema in (SYSTEM[TAILGATE_ID], *created):
         yield {"oid": schema.id, "nspname": schema.name, "nspowner": schema.owner, "nspacl": access_list(schema, catalog)}
     if SCHEMA_ID not in catalog.schemas:  # as in a new database
         owner = 6171  # pg_database_owner
@@ -351,8 +351,8 @@ TABLES = {f.__name__: f for f in OURS}
 
 def _shown_settings(settings: Mapping[str, str]) -> list[str] | None:
     """Returns settings of a role, with their names in PostgreSQL's spelling."""
-    definitions = {name: find(name) for name in settings}
-    return [f"{name if (known := definitions[name]) is None else known.name}={value}" for name, value in settings.items()] or None
+    definitions = ((find(name), name, value) for name, value in settings.items())
+    return [f"{name if known is None else known.name}={value}" for known, name, value in definitions] or None
 
 
 def roles(catalog: Catalog) -> list[Row]:
