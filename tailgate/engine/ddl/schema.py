@@ -7,7 +7,7 @@ from dataclasses import replace
 from tailgate.engine.ddl.alter import with_renamed_texts
 from tailgate.lake.catalog import Catalog, Change
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID, SCHEMA_PRIVILEGES, Access, Granted, Role
+from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID, SCHEMA_PRIVILEGES, Access, Granted, Role, in_effect
 from tailgate.lake.catalog.schemas import BUILT_IN, SCHEMA, Schema
 from tailgate.lake.errors import DuplicateSchema, ObjectNotInPrerequisiteState, ReservedName
 from tailgate.sql.drop import Notice, notice
@@ -35,10 +35,10 @@ def create_schema(statement: CreateSchema, creator: str | None, catalog: Catalog
 
 
 def _without_defaults(catalog: Catalog) -> tuple[Role, ...]:
-    """Returns the roles that had default privileges in the schema `public` before it was dropped, without these."""
-    roles = catalog.roles.values()
-    after = {r.id: tuple(each for each in r.default_privileges if each.schema != SCHEMA_ID) for r in roles}
-    return tuple(replace(r, default_privileges=after[r.id]) for r in roles if after[r.id] != r.default_privileges)
+    """Returns the roles that had default privileges in schemas that were dropped, such as `public`, without these."""
+    schemas = catalog.all_schemas()
+    after = (replace(role, default_privileges=in_effect(role, schemas)) for role in catalog.roles.values())
+    return tuple(role for role in after if role != catalog.roles[role.id])
 
 
 def alter_schema(statement: AlterSchema, catalog: Catalog) -> Change:
