@@ -122,6 +122,7 @@ REFUSED = (
     "VALUES (nextval('s')), (nextval('s')) ORDER BY 1",
     "SELECT nextval('s') UNION ALL SELECT 1",
     "CREATE ENDPOINT e GET '/e' AS SELECT nextval('s')",
+    "CREATE ENDPOINT e POST '/e' AS INSERT INTO t VALUES (nextval('s' || '')) RETURNING n",
     "CREATE FUNCTION f() RETURNS bigint LANGUAGE SQL AS 'SELECT nextval(''s'')'",
     "CREATE UNLOGGED SEQUENCE other",
 )

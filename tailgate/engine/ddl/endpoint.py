@@ -79,7 +79,7 @@ def _bound(statement: CreateEndpoint, catalog: Catalog) -> Query:
     types = tuple(p.type for p in statement.parameters)
     if isinstance(statement.query, WriteText):
         query = bind_write(statement.query.statement, catalog, types)
-        if other := next((c for c in separated(query.plan, 1).all_calls if c.name != "nextval"), None):
+        if other := next((c for c in separated(query.plan, 1).all_calls if not c.is_reservable), None):
             raise FeatureNotSupported(f"{other.name} in an endpoint is not supported", hint="A request has no session.")
         return query
     query = bind_query(statement.query, catalog, types)

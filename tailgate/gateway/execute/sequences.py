@@ -41,7 +41,7 @@ async def evaluated(session: Session, calls: tuple[SessionCall, ...], arguments:
 
     Raises 55000, 2200H, 22003, 25006.
     """
-    if rows and all(call.name == "nextval" and call.sequence and not call.conditional for call in calls):
+    if rows and all(call.is_reservable and not call.conditional for call in calls):
         ids = [call.sequence for call in calls]
         new_values = {id: await _next(session, _sequence(session, id), rows * ids.count(id)) for id in dict.fromkeys(ids)}
         return [new_values[id][ids[:i].count(id) :: ids.count(id)] for i, id in enumerate(ids)]

@@ -107,9 +107,7 @@ class EndpointWriter:
 
     async def _numbers(self, calls: tuple[SessionCall, ...], rows: int) -> list[Sequence[object]]:
         """Returns the values of calls of nextval for this number of rows, in the order of rows and calls. Raises 0A000 for others."""
-        if (
-            other := next((call.name for call in calls if call.name != "nextval" or not call.sequence), None)
-        ) is not None:  # of a default that is newer
+        if (other := next((call.name for call in calls if not call.is_reservable), None)) is not None:  # of a default that is newer
             raise FeatureNotSupported(f"{other} in an endpoint is not supported", hint="A request has no session.")
         ids, catalog = [call.sequence for call in calls], self._serving.progress.catalog
         numbers: dict[int, list[int]] = {}

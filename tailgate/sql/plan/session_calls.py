@@ -73,6 +73,11 @@ class SessionCall:
         """Returns whether the call is current_setting without missing_ok."""
         return self.name == SETTING.name and len(self.arguments) == 1
 
+    @property
+    def is_reservable(self) -> bool:
+        """Returns whether the call is nextval of a known sequence, whose numbers can be reserved for all rows at once."""
+        return self.name == "nextval" and self.sequence != 0
+
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
