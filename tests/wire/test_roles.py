@@ -215,6 +215,11 @@ def test_sessions_begin_with_stored_settings(live: Live, operator: psycopg.Conne
         (True, False, ["TimeZone=Asia/Tokyo", "app.tenant=all"]),
         (True, True, ["TimeZone=Asia/Seoul"]),
     ]
+    operator.execute("alter role ann in database shop set log_statement = 'ddl'")
+    with signed_in(live, "ann", PASSWORD) as ann:
+        ann.execute("alter role ann reset all")
+        with pytest.raises(errors.InsufficientPrivilege, match='permission denied to set parameter "log_statement"'):
+            ann.execute("alter role ann in database shop reset all")
     operator.execute("alter role all reset all; alter role ann in database shop reset all")
     operator.execute("alter role ann reset all; alter database shop reset timezone; comment on database shop is 'the shop'")
     assert values("ann") == ["UTC", "0", "none", "all"]

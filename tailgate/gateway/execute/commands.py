@@ -103,8 +103,8 @@ async def alter_settings(session: Session, bound: Bound, statement: s.AlterSetti
     check_change(statement, session.access.role, session.catalog, session.client.database)
     value = None
     if statement.setting is None:
-        own = session.access.role
-        for name in {**own.settings, **own.other_settings} if role is not None else ():
+        own = session.access.role.other_settings if statement.database else session.access.role.settings
+        for name in own if role is not None else ():
             settings.check(name, None)
         action = "RESET ALL"
     else:
