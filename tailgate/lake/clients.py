@@ -38,6 +38,7 @@ _LOGIN_MODULES = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 JAVA_SECRET = ("sasl.jaas.config", "ssl.keystore.key")  # settings of Java clients that must not be shown
+EARLIEST_MS = 1  # of the timestamps of messages: librdkafka writes the current time for 0
 
 
 def librdkafka(options: Mapping[str, str]) -> dict[str, str]:
@@ -49,6 +50,15 @@ def librdkafka(options: Mapping[str, str]) -> dict[str, str]:
     if "key" in options:
         settings["ssl.key.pem"] = plain_key(options)
     return settings
+
+
+def message_time(ms: int | None) -> int:
+    """Returns the timestamp of a message for confluent_kafka's producers; that of None is the time at which it is written.
+
+    >>> message_time(None), message_time(0), message_time(1_700_000_000_000)
+    (0, 1, 1700000000000)
+    """
+    return 0 if ms is None else max(ms, EARLIEST_MS)
 
 
 def java(options: Mapping[str, str]) -> dict[str, str]:

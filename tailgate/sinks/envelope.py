@@ -25,6 +25,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from tailgate.lake.clients import message_time
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.types import INT8, WEIGHT, Field
 from tailgate.sinks.formats.avro import stored
@@ -34,9 +35,6 @@ from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
 
 MICROS_PER_MILLISECOND = 1000
 Envelope: TypeAlias = Literal["debezium", "upsert", "none"]
-
-
-EARLIEST_MS = 1  # of the timestamps of messages: librdkafka writes the current time for 0
 
 
 class Event(NamedTuple):
@@ -92,7 +90,7 @@ class Encoder:
             self._of = dict(zip(encoded, map(headers_of, arrays[self._headers].to_pylist()), strict=True))
         if self._timestamp is not None:
             micros = arrays[self._timestamp].cast(pa.int64()).to_pylist()
-            times = (0 if time is None else max(time // MICROS_PER_MILLISECOND, EARLIEST_MS) for time in micros)
+            times = (message_time(None if time is None else time // MICROS_PER_MILLISECOND) for time in micros)
             self._times = dict(zip(encoded, times, strict=True))
         if self._pairing is None:
             return self._unpaired(net)

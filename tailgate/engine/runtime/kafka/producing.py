@@ -10,7 +10,7 @@ from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  
 from confluent_kafka.cimpl import NewTopic
 
 from tailgate.engine.runtime.kafka.requests import ANSWER_S, admin, look
-from tailgate.lake.clients import librdkafka
+from tailgate.lake.clients import librdkafka, message_time
 from tailgate.lake.errors import ConnectionFailure, InvalidParameterValue
 
 RETENTION = "retention.ms"
@@ -107,8 +107,7 @@ class Producers:
                 failures.append(error.str())
 
         producer = self._producer(brokers, access)
-        # librdkafka writes the current time for 0
-        producer.produce(topic, value, key, on_delivery=delivered, timestamp=0 if timestamp is None else max(timestamp, 1))
+        producer.produce(topic, value, key, on_delivery=delivered, timestamp=message_time(timestamp))
         producer.flush(ACKNOWLEDGED_S)
         if not acknowledged:
             raise ConnectionFailure(
