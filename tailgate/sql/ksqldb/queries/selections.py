@@ -23,6 +23,7 @@ from tailgate.lake.errors import (
     DuplicateColumn,
     FeatureNotSupported,
     GroupingError,
+    InvalidColumnReference,
     WrongObjectType,
 )
 from tailgate.sql.ksqldb import expressions as e
@@ -270,13 +271,7 @@ def _with_keys(query: e.SelectQuery, source: FromClause, items: Items, keys: tup
             add_item(items, query.partition_by[number], key.value, source.scope)
             place = len(items) - 1
         if place is None:
-            either = key.shown or (quoted_name(key.name),)
-            what = f"join expression{'s'[: len(either) - 1]} {' or '.join(either)}" if source.scope.joined else f"key column {either[0]}"
-            if query.partition_by:
-                what = f"partitioning expression {expression_text(query.partition_by[number])}"
-            elif source.by_foreign_key:
-                raise missing_primary_key(f"{quoted_name(source.scope.names[0])}.{quoted_name(key.name)}", query.position)
-            raise missing_key(target, what, query.position)
+            raise _missing_key(query, source, number, key, target)
         item, name, _ = items[place]
         items[place] = item, name, key.value
         if name in key_names:
@@ -285,6 +280,20 @@ def _with_keys(query: e.SelectQuery, source: FromClause, items: Items, keys: tup
             )
         key_names.append(name)
     return tuple(key_names)
+
+
+def _missing_key(query: e.SelectQuery, source: FromClause, number: int, key: KeyColumn, target: str) -> InvalidColumnReference:
+    """Returns 42P10 for a projection that lacks a column of the key, which has this number in the key."""
+    name = quoted_name(key.name)
+    if query.partition_by:
+        what = f"partitioning expression {expression_text(query.partition_by[number])}"
+    elif source.by_foreign_key:
+        return missing_primary_key(f"{quoted_name(source.scope.names[0])}.{name}", query.position)
+    elif source.scope.joined:
+        what = f"join expression{'s' * (len(key.shown) > 1)} {' or '.join(key.shown or (name,))}"
+    else:
+        what = f"key column {name}"
+    return missing_key(target, what, query.position)
 
 
 def _in_order(query: e.SelectQuery, source: FromClause, items: Items, key_names: tuple[str, ...]) -> Items:
