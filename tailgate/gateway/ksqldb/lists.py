@@ -59,8 +59,7 @@ def rows(what: str, name: Name | None, items: Sequence[Item], catalog: Catalog, 
 
 def described_item(name: Name, catalog: Catalog) -> Item:
     """Returns the relation that DESCRIBE names. Raises 42P01."""
-    item = catalog.find(name)
-    if item is None:
+    if catalog.find(name) is None:
         raise UndefinedTable(f"Could not find STREAM/TABLE '{ksqldb_name(name.name)}' in the Metastore", position=name.position)
     return catalog.relation(name)
 

@@ -89,7 +89,10 @@ def check_inserts(change: Change, catalog: Catalog) -> None:
 
 
 def check_no_queries(statement: Drop, catalog: Catalog) -> None:
-    """Raises 2BP01, with ksqlDB's message, if DROP names one stream or table of ksqlDB that queries use; 42809 for the other kind."""
+    """Raises 2BP01, with ksqlDB's message, if DROP names one stream or table of ksqlDB that queries use.
+
+    Raises 42P01 or 42809 if it names no stream or table of its kind.
+    """
     if statement.of_ksqldb:
         _check_named(statement, catalog)
     if statement.kind not in ("stream", "table") or len(statement.names) > 1 or statement.cascade:

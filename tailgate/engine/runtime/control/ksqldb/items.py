@@ -107,13 +107,12 @@ class KsqldbItems:
     @contextmanager
     def _topic(self, statement: CreateItem) -> Iterator[None]:
         """Creates the topic of a declaration with PARTITIONS if it does not exist, and deletes it again after an error."""
-        topic, brokers = ddl.topic_of(statement), self._endpoints.brokers()
+        topic, brokers, is_new = ddl.topic_of(statement), self._endpoints.brokers(), False
         if topic.partitions is None:
             _check_topic(statement, brokers, topic.topic)
-        config = {} if topic.retention_ms is None else {"retention.ms": str(topic.retention_ms)}
-        is_new = topic.partitions is not None and producing.create_topic(
-            brokers, topic.topic, topic.partitions, topic.replicas, NO_ACCESS, config
-        )
+        else:
+            config = {} if topic.retention_ms is None else {"retention.ms": str(topic.retention_ms)}
+            is_new = producing.create_topic(brokers, topic.topic, topic.partitions, topic.replicas, NO_ACCESS, config)
         try:
             yield
         except TailgateError:
