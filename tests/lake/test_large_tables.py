@@ -72,6 +72,13 @@ class Changing:
         return pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
 
 
+def begun(lake: Lake) -> tuple[Writer, Changing, Follower]:
+    """Adds the relation, without rows, to a new lake. Returns the writer, the relation and the follower."""
+    writer = open_epoch(lake)
+    add(writer, KEYED)
+    return writer, Changing(writer), Follower(lake, writer.epoch)
+
+
 def pairs(table: pa.Table) -> dict[int, str]:
     assert table.num_rows == len(set(table["id"].to_pylist()))
     return dict(zip(table["id"].to_pylist(), table["name"].to_pylist(), strict=True))
@@ -79,9 +86,7 @@ def pairs(table: pa.Table) -> dict[int, str]:
 
 def test_all_readers_see_the_remaining_rows(lake: Lake) -> None:
     """Among them a file of which more rows than a list may have are deleted, files without rows, folded ones, and a new column."""
-    writer = open_epoch(lake)
-    add(writer, KEYED)
-    relation, follower = Changing(writer), Follower(lake, writer.epoch)
+    writer, relation, follower = begun(lake)
     relation.change(range(ROWS), "first")
     follower.round()
     path = table_path(lake, KEYED.id)
@@ -112,9 +117,7 @@ def test_all_readers_see_the_remaining_rows(lake: Lake) -> None:
 
 @BOTH_STORES
 def test_files_that_no_version_needs_are_removed(lake: Lake) -> None:
-    writer = open_epoch(lake)
-    add(writer, KEYED)
-    relation, follower = Changing(writer), Follower(lake, writer.epoch)
+    writer, relation, follower = begun(lake)
     relation.change(range(100), "first")
     name = table_name(KEYED.id)
     for round in range(12):
@@ -156,9 +159,7 @@ def relation_of(writer: Writer, lake: Lake) -> Changing:
 
 def test_keys_with_equal_hashes_are_told_apart(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LargeTable, "_hashes", lambda self, keys: np.zeros(keys.num_rows, np.uint64))
-    writer = open_epoch(lake)
-    add(writer, KEYED)
-    relation, follower = Changing(writer), Follower(lake, writer.epoch)
+    _, relation, follower = begun(lake)
     relation.change(range(20), "first")
     for round in range(4):
         follower.round()
@@ -171,9 +172,7 @@ def test_keys_with_equal_hashes_are_told_apart(lake: Lake, monkeypatch: pytest.M
 def test_an_engine_that_was_replaced_while_a_table_became_large(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next engine removes the files with the old names before the first one continues."""
     monkeypatch.setattr(large, "SMALL_FILES", 100)
-    old = open_epoch(lake)
-    add(old, KEYED)
-    relation, follower = Changing(old), Follower(lake, old.epoch)
+    _, relation, follower = begun(lake)
     relation.change(range(100), "first")
     follower.round()
     relation.change_some(20, "second")
@@ -198,9 +197,7 @@ def test_an_engine_that_was_replaced_while_a_table_became_large(lake: Lake, monk
 
 def test_many_new_rows_are_in_several_files(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large, "NEW_BYTES", 100_000)
-    writer = open_epoch(lake)
-    add(writer, KEYED)
-    relation, follower = Changing(writer), Follower(lake, writer.epoch)
+    _, relation, follower = begun(lake)
     for begin, end in ((0, 10), (10, 20_000), (0, 20_000)):
         relation.change(range(begin, end), f"from {begin}")
         follower.round()
@@ -211,9 +208,7 @@ def test_many_new_rows_are_in_several_files(lake: Lake, monkeypatch: pytest.Monk
 def test_the_indexes_have_a_limit(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """The keys of the other files are read. The new file with few rows is in the index, which becomes empty with its table."""
     monkeypatch.setattr(large, "INDEX_BYTES", limit := 12 * 100)
-    writer = open_epoch(lake)
-    add(writer, KEYED)
-    relation, follower = Changing(writer), Follower(lake, writer.epoch)
+    writer, relation, follower = begun(lake)
     relation.change(range(1000), "first")
     for round in range(8):
         follower.round()
@@ -252,9 +247,7 @@ def test_a_table_is_cleared_without_its_keys(lake: Lake, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("removed", [9, 1], ids=["without a row", "removed twice"])
 def test_a_key_without_a_row_is_inconsistent(removed: int, lake: Lake) -> None:
-    writer = open_epoch(lake)
-    add(writer, KEYED)
-    follower = Follower(lake, writer.epoch)
+    writer, _, follower = begun(lake)
     for key in range(3):
         writer.append([(KEYED.id, changes(KEYED, [([key, "x", None], 1)]))])
         follower.round()
@@ -271,9 +264,7 @@ def test_a_key_without_a_row_is_inconsistent(removed: int, lake: Lake) -> None:
 @pytest.mark.spark
 @pytest.mark.long
 def test_spark_reads_the_remaining_rows_and_deletes_between(lake: Lake, repository: Path) -> None:
-    writer = open_epoch(lake)
-    add(writer, KEYED)
-    relation, follower = Changing(writer), Follower(lake, writer.epoch)
+    _, relation, follower = begun(lake)
     relation.change(range(ROWS), "first")
     follower.round()
     relation.change(range(0, 10_000, 2), None)
