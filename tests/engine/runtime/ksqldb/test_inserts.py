@@ -1,4 +1,4 @@
-"""INSERT of ksqlDB in a running engine, over a real Kafka."""
+"""INSERT of ksqlDB and declarations of topics that do not exist, in a running engine, over a real Kafka."""
 
 from __future__ import annotations
 
@@ -39,6 +39,14 @@ def test_inserted_expressions(world: World) -> None:
     for column, value in (("at", "FROM_UNIXTIME(253402300800000)"), ("d", "FROM_DAYS(2932897)")):
         with pytest.raises(TailgateError, match="date or timestamp out of range"):
             world.engine.execute(f"INSERT INTO inserted (k, {column}) VALUES ('x', {value})", KSQLDB)
+
+
+def test_a_topic_that_does_not_exist(world: World) -> None:
+    with pytest.raises(TailgateError, match="Topic 'nowhere' does not exist") as error:
+        world.engine.execute("CREATE STREAM lost (k VARCHAR KEY, n INT) WITH (kafka_topic = 'nowhere', value_format = 'json')")
+    example = "CREATE STREAM LOST (K VARCHAR KEY, N INT) WITH (KAFKA_TOPIC='nowhere', VALUE_FORMAT='json', PARTITIONS=2, REPLICAS=1);"
+    assert error.value.sqlstate == "42704"
+    assert error.value.message.endswith(f" For example: {example}")
 
 
 def test_several_queries_insert_into_one_stream(world: World) -> None:
