@@ -25,6 +25,7 @@ from tailgate.lake.catalog import Subscription
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.control import Notice, StatementResult
 from tailgate.lake.passwords import kept
+from tailgate.lake.types import TIMESTAMPTZ
 from tailgate.lake.uncommitted import Uncommitted
 from tailgate.sql import statements as s
 from tailgate.sql.ksqldb.declared.defaults import DEFAULTS
@@ -32,6 +33,9 @@ from tailgate.sql.ksqldb.dialect import HTTP
 from tailgate.sql.ksqldb.limits import LIMITS
 from tailgate.sql.name_resolution import resolve
 from tailgate.sql.statements.kinds import Place, running_at
+from tailgate.values.codec.style import Style
+from tailgate.values.registry import read_text
+from tailgate.values.times.dates import write_timestamptz
 
 Result = TypeVar("Result")
 
@@ -153,7 +157,7 @@ async def send(
     ATTEMPTS_MAX times. `tell` receives notices while the statement runs.
     """
     assert not isinstance(bound.statement, LongWrite)
-    statement, sent = bound.statement, without_password(bound) if text is None else text
+    statement, sent = bound.statement, with_stored_values(bound, session.settings.style) if text is None else text
 
     async def execute(resolution: Resolution) -> StatementResult:
         return await withdrawable(session, session.control.statement(sent, settings_of(session, statement), resolution, tell, block))
@@ -215,10 +219,26 @@ async def caught_up(session: Session) -> None:
         await session.serving.progress.wait(newest.time - 1, MIRROR_TIMEOUT_S)
 
 
-def without_password(bound: Bound) -> str:
-    """Returns the statement's text with a verifier in place of the password, which never leaves this process."""
-    options = getattr(bound.statement, "options", None)
-    if not isinstance(options, s.RoleOptions) or not options.password or options.password_at is None:
-        return bound.text
-    begin, end = options.password_at
-    return f"{bound.text[:begin]}'{kept(options.password)}'{bound.text[end:]}"
+def with_stored_values(bound: Bound, style: Style) -> str:
+    """Returns the statement's text with the values of a role that are stored.
+
+    A verifier is in place of the password, which never leaves this process, and the timestamp of VALID UNTIL has its time zone.
+    """
+    options, text = getattr(bound.statement, "options", None), bound.text
+    if not isinstance(options, s.RoleOptions):
+        return text
+    values: dict[tuple[int, int], str] = {}
+    if options.password and options.password_at is not None:
+        values[options.password_at] = kept(options.password)
+    if options.until is not None and options.until_at is not None:
+        values[options.until_at] = zoned(options.until, style)
+    for (begin, end), value in sorted(values.items(), reverse=True):
+        text = f"{text[:begin]}'{value}'{text[end:]}"
+    return text
+
+
+def zoned(text: str, style: Style) -> str:
+    """Returns a timestamp of a session's style in UTC. Raises 22007."""
+    moment = read_text(text, TIMESTAMPTZ, style)
+    assert isinstance(moment, int)
+    return write_timestamptz(moment, "UTC").decode()

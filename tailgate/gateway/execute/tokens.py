@@ -13,10 +13,8 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.passwords import new_token, token_hash
-from tailgate.lake.types import TEXT, TIMESTAMPTZ, Field
+from tailgate.lake.types import TEXT, Field
 from tailgate.sql import statements as s
-from tailgate.values.registry import read_text
-from tailgate.values.times.dates import write_timestamptz
 
 
 def bind(session: Session, bound: Bound, statement: s.CreateToken, oids: Sequence[int]) -> Bound:
@@ -29,10 +27,8 @@ async def create(session: Session, bound: Bound, statement: s.CreateToken, value
     """Creates a token. Returns the only row that ever shows it."""
     token, text = new_token(), bound.text
     if statement.until is not None:  # in the time zone of the session
-        until = read_text(statement.until, TIMESTAMPTZ, session.settings.style)
-        assert isinstance(until, int)
         begin, end = statement.until_at
-        text = f"{text[:begin]}'{write_timestamptz(until, 'UTC').decode()}'{text[end:]}"
+        text = f"{text[:begin]}'{catalog_changes.zoned(statement.until, session.settings.style)}'{text[end:]}"
     hashed = replace(bound, text=f"{text.rstrip().rstrip(';')} AS '{token_hash(token)}'")
     tag = await catalog_changes.run(session, hashed, statement, values)
     return Tagged(TableRows(bound.columns or (), pa.table([pa.array([token])], names=["c0"])), tag, counted=False)

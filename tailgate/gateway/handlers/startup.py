@@ -45,7 +45,7 @@ def cancel(session: Session, message: m.CancelRequest) -> None:
     session.out.close()
 
 
-def start(session: Session, message: m.StartupMessage) -> None:
+def start(session: Session, message: m.StartupMessage) -> Awaitable[None] | None:
     try:
         negotiation = startup.negotiation(message)
         client = session.client
@@ -56,13 +56,14 @@ def start(session: Session, message: m.StartupMessage) -> None:
             client.challenged = decision
             session.out.write(negotiation + backend.authentication(SASL, decision.exchange.mechanisms))
             session.out.flush()
-            return
+            return None
         session.out.write(negotiation)
-        _admit(session, decision.role)
+        return _admit(session, decision.role)
     except startup.Refused as refused:
         session.fatal(refused.sqlstate, refused.message)
     except e.TailgateError as error:
         session.fatal(error.sqlstate, error.message, error.detail, error.hint)
+    return None
 
 
 def password(session: Session, message: m.PasswordMessage) -> Awaitable[None] | None:
@@ -81,7 +82,7 @@ def password(session: Session, message: m.PasswordMessage) -> Awaitable[None] | 
             raise scram.WrongPassword
         session.out.write(backend.authentication(SASL_FINAL, signature))
         session.client.challenged = None
-        _admit(session, challenged.role)
+        return _admit(session, challenged.role)
     except scram.Refused as refused:
         session.fatal(refused.sqlstate, refused.message)
     except scram.WrongPassword:
@@ -98,20 +99,41 @@ async def _failed(session: Session) -> None:
     session.fatal(e.InvalidPassword.sqlstate, f'password authentication failed for user "{session.client.user}"')
 
 
-def _admit(session: Session, role: int) -> None:
-    """Completes the sign-in as the role with this id: applies the settings and sends the greeting."""
+def _admit(session: Session, role: int) -> Awaitable[None] | None:
+    """Completes the sign-in as the role with this id: applies the settings, counts its sessions, and sends the greeting."""
     client, settings = session.client, session.settings
     client.role = role
     signed_in = session.access.role
-    authentication.check_login(signed_in)
+    authentication.check_admitted(signed_in, session.serving.progress.catalog, client.database)
     settings.fix("session_authorization", client.user)
     settings.fix("is_superuser", "on" if signed_in.superuser else "off")
     warnings = _configure(session, signed_in)
     settings.start(dict(client.startup_settings))
     settings.fix("ssl", "on" if session.gateway.tls is not None else "off")
     session.sign_in()  # the startup message may have set `role`
+    if signed_in.connection_limit >= 0 and not signed_in.superuser:
+        return _within_limit(session, signed_in, warnings)
+    _greet(session, warnings)
+    return None
+
+
+async def _within_limit(session: Session, role: Role, warnings: bytes) -> None:
+    """Sends the greeting if the sessions of the role on all gateways, with this one, are within its CONNECTION LIMIT. Else ends with 53300.
+
+    A session is registered before it counts the others, so sessions that begin at once may all be refused, but never exceed the limit.
+    """
+    gateway = session.gateway
+    others = await gateway.peers.ask({"do": "connections", "role": role.id})
+    if gateway.sessions.count_of(role.id) + sum(answer.get("count", 0) for answer in others) > role.connection_limit:
+        session.fatal(e.TooManyConnections.sqlstate, f'too many connections for role "{role.name}"')
+    else:
+        _greet(session, warnings)
+
+
+def _greet(session: Session, warnings: bytes) -> None:
+    client = session.client
     session.machine.happened(Event.AUTHENTICATED)
-    session.out.write(startup.greeting(settings.unreported(), client.process, client.secret, warnings))
+    session.out.write(startup.greeting(session.settings.unreported(), client.process, client.secret, warnings))
     session.out.flush()
 
 

@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass, field
 
 from tailgate.gateway.http.messages import HttpError, Request
-from tailgate.gateway.security.authentication import Peer, Trusted, check_login, decide
+from tailgate.gateway.security.authentication import Peer, Trusted, check_admitted, decide
 from tailgate.gateway.server.rates import Rate
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.roles import OPERATOR, Role
@@ -29,6 +29,7 @@ from tailgate.lake.errors import (
 from tailgate.lake.passwords import token_hash
 
 CHALLENGE = (b"WWW-Authenticate", b'Bearer realm="tailgate"')
+DATABASE_NAME = "tailgate"  # in errors; a request names no database
 REQUESTS_PER_S = 5_000  # of one role that is not a superuser
 
 
@@ -70,7 +71,7 @@ def role_of(request: Request, peer: Peer, catalog: Catalog, secret: bytes, token
             if scheme.lower() != "bearer":
                 raise InvalidAuthorizationSpecification("Authorization must have the scheme Bearer")
             role, end_ms = tokens.role_of(token.strip(), catalog)
-        check_login(role)
+        check_admitted(role, catalog, DATABASE_NAME)
         return role, end_ms
     except TailgateError as error:
         raise HttpError(401, error, CHALLENGE) from error

@@ -1,7 +1,7 @@
 """Authentication: decides how a client signs in, from its address, its certificate and the role that it names.
 
     no roles in the catalog          loopback ──► superuser                     other machines ──► refused
-    a role with a password           SCRAM-SHA-256; from other machines over TLS only
+    a role with a password           SCRAM-SHA-256, until VALID UNTIL; from other machines over TLS only
     a role without one               a client certificate with its name, or loopback ──► trusted; otherwise refused
     `tailgate` without one           loopback ──► trusted; other machines ──► refused, even with a certificate
 
@@ -14,12 +14,14 @@ from __future__ import annotations
 import base64
 import hmac
 import secrets
+import time
 from dataclasses import dataclass
 
 from tailgate.gateway.protocol.scram import Exchange
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.roles import OPERATOR_ID, Role
-from tailgate.lake.errors import InvalidAuthorizationSpecification, TailgateError
+from tailgate.lake.catalog.schemas import DATABASE
+from tailgate.lake.errors import InsufficientPrivilege, InvalidAuthorizationSpecification, TailgateError
 from tailgate.lake.passwords import ITERATIONS, SALT_BYTES, Verifier, parse
 
 NONCE_BYTES = 18  # as in PostgreSQL
@@ -72,7 +74,13 @@ def decide(catalog: Catalog, user: str, peer: Peer, secret: bytes) -> Trusted | 
     role = catalog.find_role(user)
     if role is not None and role.verifier is None and _trusted(role, peer):
         return Trusted(role.id)
-    return Challenged(None if role is None or role.verifier is None else role.id, _exchange(role, user, peer, secret))
+    valid = role is not None and role.verifier is not None and not _expired(role)
+    return Challenged(role.id if role is not None and valid else None, _exchange(role, user, peer, secret))
+
+
+def _expired(role: Role) -> bool:
+    """Returns whether the password of a role has ended."""
+    return role.valid_until is not None and role.valid_until <= time.time() * 1e6
 
 
 def _trusted(role: Role, peer: Peer) -> bool:
@@ -86,9 +94,12 @@ def _trusted(role: Role, peer: Peer) -> bool:
     return peer.near or (peer.certificate is not None and role.id != OPERATOR_ID)
 
 
-def check_login(role: Role) -> None:
+def check_admitted(role: Role, catalog: Catalog, database: str) -> None:
+    """Raises 28000 without LOGIN, and 42501 without CONNECT on the database."""
     if not role.login:
         raise InvalidAuthorizationSpecification(f'role "{role.name}" is not permitted to log in')
+    if not catalog.may(role, "CONNECT", DATABASE.id):
+        raise InsufficientPrivilege(f'permission denied for database "{database}"', detail="User does not have CONNECT privilege.")
 
 
 def _refused(user: str, peer: Peer, hint: str) -> TailgateError:

@@ -19,7 +19,7 @@ from tailgate.lake.catalog.functions import matching
 from tailgate.lake.catalog.item_fields import Namespace
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.roles import Role
-from tailgate.lake.catalog.schemas import Schema
+from tailgate.lake.catalog.schemas import DATABASE, Schema
 from tailgate.lake.errors import InsufficientPrivilege, InvalidCatalogName, TailgateError
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import kind_of
@@ -110,9 +110,11 @@ class _Check:
             case n.AdministerRoles(names):
                 for role in filter(None, (self._catalog.find_role(name.name) for name in names)):
                     self._administers(role)
+            case n.ManageRoles():
+                self._manages(need)
             case n.BeRole(name, action):
                 if name.name != self._role.name:
-                    raise InsufficientPrivilege(f"permission denied to {action}" if action else "permission denied")
+                    raise InsufficientPrivilege(f"permission denied to {action}")
             case n.GiveItem(name, owner, namespace):
                 self._give(name, owner, namespace)
             case n.GiveSchemas(roles, to):
@@ -126,7 +128,9 @@ class _Check:
             case n.OwnDatabase(_):
                 raise InsufficientPrivilege(f"must be owner of database {self._database}")
             case n.CreateInDatabase():
-                raise InsufficientPrivilege(f"permission denied for database {self._database}")
+                self._create_in_database()
+            case n.OwnedBy(name):
+                self._member(name)
             case _:
                 assert_never(need)
 
@@ -153,11 +157,15 @@ class _Check:
         role, item = self._catalog.find_role(owner), self._catalog.find(name, namespace)
         if role is None or item is None:
             return
-        if role.id not in self._catalog.acting(self._role.id):
-            raise InsufficientPrivilege(f'must be member of role "{owner}"')
+        self._member(owner)
         schema = self._catalog.schema_of(item)
         if not self._catalog.may(role, "CREATE", schema.id):
             raise InsufficientPrivilege(f"permission denied for schema {schema.name}")
+
+    def _member(self, name: str) -> None:
+        role = self._catalog.find_role(name)
+        if role is not None and role.id not in self._catalog.acting(self._role.id):
+            raise InsufficientPrivilege(f'must be member of role "{name}"')
 
     def _owners(self, *names: Name, namespace: Namespace = "relation") -> None:
         for item in self._items_named(names, namespace):
@@ -183,7 +191,7 @@ class _Check:
         ids = {owner.id for owner in owners if owner is not None}
         gives = any(schema.owner in ids for schema in self._catalog.schemas.values())
         if gives and new is not None and {*ids, new.id} <= acting:
-            raise InsufficientPrivilege(f"permission denied for database {self._database}")
+            self._create_in_database()
 
     # ---- privileges
 
@@ -208,6 +216,10 @@ class _Check:
         if not self._catalog.may(self._role, privilege, schema.id):
             raise InsufficientPrivilege(f"permission denied for schema {schema.name}")
 
+    def _create_in_database(self) -> None:
+        if not self._catalog.may(self._role, "CREATE", DATABASE.id):
+            raise InsufficientPrivilege(f"permission denied for database {self._database}")
+
     def _new(self, name: Name) -> None:
         """Checks CREATE in the schema of a new item."""
         if name.schema is None or self._catalog.find_schema(name.schema) is not None:
@@ -215,8 +227,19 @@ class _Check:
 
     # ---- roles
 
+    def _manages(self, need: n.ManageRoles) -> None:
+        roles = [role for name in need.names if (role := self._catalog.find_role(name.name)) is not None]
+        if any(role.superuser for role in roles):
+            raise InsufficientPrivilege(need.of_superusers)
+        if need.of_replication and any(role.replication for role in roles):
+            raise InsufficientPrivilege(need.of_replication)
+        if need.refused:
+            raise InsufficientPrivilege(need.refused)
+        if not self._role.createrole and not (need.own and roles and all(role.id == self._role.id for role in roles)):
+            raise InsufficientPrivilege(need.error)
+
     def _administers(self, role: Role) -> None:
         if role.superuser:
             raise InsufficientPrivilege("must be superuser to alter superusers")
-        if not self._catalog.administers(self._role, role.id):
+        if not (self._role.createrole or self._catalog.administers(self._role, role.id)):
             raise InsufficientPrivilege(f'must have admin option on role "{role.name}"')

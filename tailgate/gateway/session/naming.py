@@ -25,8 +25,8 @@ from tailgate.gateway.settings.settings import Settings
 from tailgate.lake.catalog import Catalog, Change, Item, UserType, View
 from tailgate.lake.catalog.names import Name, listed
 from tailgate.lake.catalog.roles import Role
-from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema, is_temporary
-from tailgate.lake.errors import TailgateError, UndefinedTable
+from tailgate.lake.catalog.schemas import DATABASE, SYSTEM, TEMPORARY, TEMPORARY_ID, Schema, is_temporary
+from tailgate.lake.errors import InsufficientPrivilege, TailgateError, UndefinedTable
 from tailgate.lake.uncommitted import Uncommitted
 from tailgate.sql.definitions import bind_definition, rename_references
 from tailgate.sql.ksqldb.dialect import HTTP
@@ -208,8 +208,13 @@ class Naming:
         return bool(self.temporary)
 
     def room(self) -> tuple[int, Catalog]:
-        """Returns the id for a new temporary relation, and the catalog that contains the temporary schema."""
+        """Returns the id for a new temporary relation, and the catalog that contains the temporary schema.
+
+        Raises 42501 without TEMPORARY on the database.
+        """
         catalog = self.seen.catalog
+        if not catalog.may(self._current.get(), "TEMPORARY", DATABASE.id):
+            raise InsufficientPrivilege(f'permission denied to create temporary tables in database "{self._client.database}"')
         if not self.temporary:
             catalog = self._with(catalog.along(self._with_own(self._schemas), catalog.time_zone), {})
         return TEMPORARY_ID + self._next, catalog

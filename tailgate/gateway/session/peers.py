@@ -2,6 +2,7 @@
 
     pg_stat_activity                      ──► {"do": "sessions"} to each ──► rows
     tailgate.statements                   ──► {"do": "statements"} to each ──► rows
+    a session of a role with a limit      ──► {"do": "connections"} to each ──► the number of the role's sessions
     pg_cancel_backend, pg_terminate_…     ──► {"do": "signal"}           ──► whether it has the session, or an error
     tailgate watch                        ──► {"do": "freshness"}        ──► steps of the history of freshness lag
     tailgate status                       ──► {"do": "lags"}             ──► the present freshness lags by relation
@@ -252,6 +253,8 @@ class Peers:
                 return {"lags": self._lags()}
             case "internal errors":
                 return {"rows": self._internal_errors.rows()}
+            case "connections":
+                return {"count": self._own.count_of(int(request["role"]))}
             case "statements":
                 return {"rows": self._statements(_requester_of(request))}
             case "cancel":

@@ -79,6 +79,10 @@ class Sessions(dict[int, RegisteredSession]):
             session.execution.interrupt("canceling statement due to user request")
         return session is not None
 
+    def count_of(self, role: int) -> int:
+        """Returns the number of sessions that have signed in as a role."""
+        return sum(session.client.role == role for session in self.values())
+
     def exported(self, name: str) -> int | None:
         """Returns the time of an exported snapshot, or None if there is none of this name."""
         times = (session.transaction.exported.get(name) for session in self.values())

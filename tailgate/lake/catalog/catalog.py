@@ -19,7 +19,7 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.resolution import Resolution, authority, changed, version
 from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Access, AccessList, Role, default_entries, following, includes, without_grants
 from tailgate.lake.catalog.schemas import BUILT_IN as SCHEMAS
-from tailgate.lake.catalog.schemas import SCHEMA, SYSTEM, TAILGATE_ID, TEMPORARY, Schema, is_system
+from tailgate.lake.catalog.schemas import DATABASE, SCHEMA, SYSTEM, TAILGATE_ID, TEMPORARY, Database, Schema, is_system
 from tailgate.lake.errors import (
     DuplicateObject,
     DuplicateTable,
@@ -40,6 +40,7 @@ SYSTEM_RELATIONS: Mapping[str, Table] = {
     for number, (name, columns) in enumerate(COLUMNS.items(), 1)
 }
 _SYSTEM_BY_ID = {item.id: item for item in SYSTEM_RELATIONS.values()}
+BUILT_IN_OBJECTS: Mapping[int, Schema | Database] = {**SCHEMAS, DATABASE.id: DATABASE}
 _FOR_SUPERUSERS = frozenset(SYSTEM_RELATIONS[name].id for name in SUPERUSER_RELATIONS)
 
 
@@ -118,9 +119,9 @@ class Catalog:
                 raise changed("an object that the statement names")
         return replace(self, path=resolution.path, resolution=resolution)
 
-    def objects(self) -> dict[int, Item | Schema]:
-        """Returns all schemas and items by id: what has an owner and privileges."""
-        return {**self.all_schemas(), **self.items}
+    def objects(self) -> dict[int, Item | Schema | Database]:
+        """Returns the database, all schemas and all items by id: what has an owner and privileges."""
+        return {DATABASE.id: DATABASE, **self.all_schemas(), **self.items}
 
     # ---- roles
 
@@ -149,7 +150,7 @@ class Catalog:
         return next((r for r in self.all_roles().values() if r.name == name and r.id != PUBLIC_ID), None)
 
     def may(self, role: Role, privilege: str, object: int, columns: Collection[int] | None = None, *, grant: bool = False) -> bool:
-        """Returns whether a role has a privilege on an item or schema, or with `grant` may grant it.
+        """Returns whether a role has a privilege on an item, a schema or the database, or with `grant` may grant it.
 
         `columns`: positions of columns. Then the privilege on each of them suffices, or that on any column if they are none.
         """
@@ -157,18 +158,18 @@ class Catalog:
             return True
         if is_system(object):
             return not grant and privilege == ("USAGE" if object == TAILGATE_ID else "SELECT") and object not in _FOR_SUPERUSERS
-        if (owned := self.items.get(object) or self.schemas.get(object) or SCHEMAS.get(object)) is None:
+        if (owned := self.items.get(object) or self.schemas.get(object) or BUILT_IN_OBJECTS.get(object)) is None:
             return False
         acting = self.acting(role.id)
         own = owned.owner in acting and (grant or privilege not in owned.privileges)
         if own or includes(self.entries(owned), acting, privilege, grant=grant):
             return True
-        if columns is None or isinstance(owned, Schema) or object not in self.access:
+        if columns is None or isinstance(owned, Schema | Database) or object not in self.access:
             return False
         granted = {c for c, entries in self.access[object].columns.items() if includes(entries, acting, privilege, grant=grant)}
         return granted.issuperset(columns) if columns else any(not owned.columns[column].is_dropped for column in granted)
 
-    def entries(self, object: Item | Schema) -> AccessList:
+    def entries(self, object: Item | Schema | Database) -> AccessList:
         """Returns the access list of an object."""
         access = self.access.get(object.id)
         return default_entries(object) if access is None or access.entries is None else access.entries

@@ -16,7 +16,7 @@ from tailgate.lake.catalog.catalog import Catalog
 from tailgate.lake.catalog.custom_types import Composite, UserType, id_of
 from tailgate.lake.catalog.item_fields import is_transient
 from tailgate.lake.catalog.items import DroppedWithOwner, Item, MaterializedView, Sink, Table
-from tailgate.lake.catalog.schemas import Schema
+from tailgate.lake.catalog.schemas import Database, Schema
 from tailgate.lake.errors import DependentObjectsStillExist, FeatureNotSupported
 
 Readers: TypeAlias = Callable[[Table, int], Sequence[Item]]
@@ -180,8 +180,10 @@ def described_column(catalog: Catalog, of: Table | Composite, place: int) -> str
     return f"column {of.columns[place].name} of {'composite ' * isinstance(of, Composite)}{described(catalog, of)}"
 
 
-def described(catalog: Catalog, this: Item | Schema) -> str:
+def described(catalog: Catalog, this: Item | Schema | Database) -> str:
     """Returns an object's description as in PostgreSQL's messages: `view s.v`."""
+    if isinstance(this, Database):
+        return "the database"
     if isinstance(this, Schema):
         return f"schema {this.name}"
     kind = "type" if isinstance(this, UserType) else this.kind

@@ -120,7 +120,8 @@ def _list(entries: AccessList | None) -> object:
 
 def _role(role: Role) -> dict[str, Any]:
     members = {"member_of": {str(r): admin for r, admin in role.member_of.items()}} if role.member_of else {}
-    return {"id": role.id, "name": role.name, "login": role.login, "superuser": role.superuser, **members}
+    attributes = {"createrole": True} if role.createrole else {}
+    return {"id": role.id, "name": role.name, "login": role.login, "superuser": role.superuser, **attributes, **members}
 
 
 def digest(value: object) -> str:

@@ -27,10 +27,12 @@ RELATION_PRIVILEGES = {"INSERT": "a", "SELECT": "r", "UPDATE": "w", "DELETE": "d
 COLUMN_PRIVILEGES = {"INSERT": "a", "SELECT": "r", "UPDATE": "w", "REFERENCES": "x"}
 SCHEMA_PRIVILEGES = {"USAGE": "U", "CREATE": "C"}
 SEQUENCE_PRIVILEGES = {"SELECT": "r", "UPDATE": "w", "USAGE": "U"}
+DATABASE_PRIVILEGES = {"CREATE": "C", "TEMPORARY": "T", "CONNECT": "c"}
 CONNECTION_PRIVILEGES = {"USAGE": "U"}  # also of secrets
 TYPE_PRIVILEGES = {"USAGE": "U"}  # which every role has until it is revoked from PUBLIC
 ENDPOINT_PRIVILEGES = {"EXECUTE": "X"}
 PRIVILEGES_OF: Mapping[str, Mapping[str, str]] = {  # by kind of object; others are relations
+    "database": DATABASE_PRIVILEGES,
     "schema": SCHEMA_PRIVILEGES,
     "secret": CONNECTION_PRIVILEGES,
     "connection": CONNECTION_PRIVILEGES,
@@ -61,7 +63,7 @@ AccessList: TypeAlias = tuple[Granted, ...]
 
 @dataclass(frozen=True, slots=True)
 class Access(Record):
-    """The privileges on an item or a schema after GRANT or REVOKE. Other objects have none of these: see `default_entries`.
+    """The privileges on an item, a schema or the database after GRANT or REVOKE. Other objects have none of these: see `default_entries`.
 
     - `id`: of the object. `entries`: None while only privileges on columns were granted.
     - `columns`: by the position of the column.
@@ -82,7 +84,7 @@ def mentions(entries: AccessList, role: int) -> bool:
 
 
 class Object(Protocol):
-    """An item or a schema.
+    """An item, a schema or the database.
 
     `privileges`: those that can be granted, with their letters. `privileges_of_everyone`: those that PUBLIC has by default.
     """
@@ -126,6 +128,9 @@ class DefaultPrivileges(Record):
 class Role(Record):
     """A user or group.
 
+    - `createrole`: it may create, alter and drop roles that are not superusers, and grant them. `createdb`, `replication` and
+      `bypassrls` have no effect: there is one database, no replication protocol and no row security.
+    - `connection_limit`: of its sessions at once, -1 for none. `valid_until`: the end of its password, in µs since the epoch.
     - `verifier`: of the password, in PostgreSQL's form of SCRAM-SHA-256; None without a password.
     - `tokens`: hashes of bearer tokens, by name (`lake.passwords`). `token_ends_ms`: when tokens end, in ms since the epoch.
     - `member_of`: ids of roles, with whether this role may add members to them (ADMIN OPTION).
@@ -150,6 +155,12 @@ class Role(Record):
     other_settings: Mapping[str, str] = field(default_factory=dict)
     comment: str = ""
     default_privileges: tuple[DefaultPrivileges, ...] = ()
+    createrole: bool = False
+    createdb: bool = False
+    replication: bool = False
+    bypassrls: bool = False
+    connection_limit: int = -1
+    valid_until: int | None = None
 
 
 def in_effect(role: Role, schemas: Collection[int]) -> tuple[DefaultPrivileges, ...]:

@@ -1,6 +1,7 @@
-"""Schemas: the namespaces of relations and sinks. Part of the catalog.
+"""The database, and its schemas: the namespaces of relations and sinks. Part of the catalog.
 
-Every lake has `public` and the system schemas; users create others. Sessions see them along a search path (`Catalog.along`).
+A lake has one database, which a session calls by any name. It has `public` and the system schemas; users create others. Sessions see
+them along a search path (`Catalog.along`).
 
 Source: PostgreSQL 15, section 5.9, "Schemas".
 """
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tailgate.lake.catalog.formats import Record, option
-from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID, SCHEMA_PRIVILEGES
+from tailgate.lake.catalog.roles import DATABASE_PRIVILEGES, OPERATOR_ID, SCHEMA_ID, SCHEMA_PRIVILEGES
 
 SCHEMA = "public"
 PG_CATALOG = "pg_catalog"
@@ -44,6 +45,19 @@ class Schema(Record):
         return frozenset(("USAGE",)) if self.id == SCHEMA_ID else frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Database:
+    """The database. `name`: by which a statement calls it, empty elsewhere."""
+
+    name: str = ""
+    id: int = 5  # PostgreSQL's oid of the database postgres
+    owner: int = OPERATOR_ID
+
+    privileges: ClassVar[Mapping[str, str]] = DATABASE_PRIVILEGES
+    privileges_of_everyone: ClassVar[frozenset[str]] = frozenset(("TEMPORARY", "CONNECT"))
+
+
+DATABASE = Database()
 PUBLIC = Schema(SCHEMA_ID, SCHEMA, comment="standard public schema")
 ENDPOINTS_ID, TRANSIENT_ID = 13122, 13123
 IDEMPOTENCY_KEYS_TABLE = "idempotency_keys"  # in the schema ENDPOINTS

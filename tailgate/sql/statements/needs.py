@@ -103,22 +103,46 @@ class SeePlan:
 
 @dataclass(frozen=True, slots=True)
 class CreateInDatabase:
-    """CREATE on the database, which only superusers have."""
+    """CREATE on the database."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedBy:
+    """The membership in a role that becomes the owner of a schema."""
+
+    role: str
 
 
 @dataclass(frozen=True, slots=True)
 class AdministerRoles:
-    """The ADMIN OPTION of roles."""
+    """The ADMIN OPTION of roles, or CREATEROLE for those that are not superusers."""
 
     names: tuple[Name, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class ManageRoles:
+    """CREATEROLE.
+
+    `error`: the message without it. `names`: existing roles. `of_superusers`, `of_replication`: the messages for roles that are
+    superusers or have REPLICATION. `refused`: the message for an attribute that only superusers may set, or empty. `own`: whether a role
+    may do this to itself.
+    """
+
+    error: str
+    names: tuple[Name, ...] = ()
+    of_superusers: str = "must be superuser to alter superusers"
+    of_replication: str = ""
+    refused: str = ""
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class BeRole:
-    """The session's role itself: a role may change its own password, tokens and settings. `action` is for the error."""
+    """The session's role itself: a role may change its own tokens. `action` is for the error."""
 
     name: Name
-    action: str = ""
+    action: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +170,7 @@ class GiveItem:
 
 @dataclass(frozen=True, slots=True)
 class GiveSchemas:
-    """CREATE on the database, which only superusers have, if one of the roles owns a schema, which `to` gets."""
+    """CREATE on the database if one of the roles owns a schema, which `to` gets."""
 
     roles: tuple[Name, ...]
     to: Name
@@ -171,7 +195,9 @@ Need: TypeAlias = (
     | Reference
     | SeePlan
     | CreateInDatabase
+    | OwnedBy
     | AdministerRoles
+    | ManageRoles
     | BeRole
     | OwnDatabase
     | ExistingDatabase
@@ -231,28 +257,68 @@ def of_comment(statement: d.Comment) -> Needs:
         case "database":
             return (OwnDatabase(statement.name.name),)
         case "role":
-            return (BeSuperuser("comment on a role"),)
+            return (ManageRoles("must have CREATEROLE privilege", (statement.name,), "must be superuser"),)
         case "schema":
             return (OwnSchemas((statement.name,)),)
         case kind:
             return (OwnItems((statement.name,), namespace_of(kind)),)
 
 
+def of_create_role(statement: s.CreateRole) -> Needs:
+    options, refused = statement.options, ""
+    if options.superuser:
+        refused = "must be superuser to create superusers"
+    elif options.replication:
+        refused = "must be superuser to create replication users"
+    elif options.bypassrls:
+        refused = "must be superuser to create bypassrls users"
+    return (ManageRoles("permission denied to create role", refused=refused), AdministerRoles(options.in_roles))
+
+
 def of_alter_role(statement: s.AlterRole) -> Needs:
-    options = statement.options
-    if options.sets_password and options.login is None and options.superuser is None:
-        return (BeRole(statement.name, "alter role"),)
-    return (BeSuperuser("alter role"),)
+    options, names, refused = statement.options, (statement.name,), ""
+    if statement.rename is not None:
+        return (ManageRoles("permission denied to rename role", names, "must be superuser to rename superusers"),)
+    of_superusers = "must be superuser to alter superuser roles or change superuser attribute"
+    of_replication = "must be superuser to alter replication roles or change replication attribute"
+    if options.superuser is not None:
+        refused = of_superusers
+    elif options.replication is not None:
+        refused = of_replication
+    elif options.bypassrls is not None:
+        refused = "must be superuser to change bypassrls attribute"
+    only_password = s.RoleOptions(password=options.password, sets_password=True)
+    return (ManageRoles("permission denied", names, of_superusers, of_replication, refused, own=options == only_password),)
+
+
+def of_drop_role(statement: s.DropRole) -> Needs:
+    return (ManageRoles("permission denied to drop role", statement.names, "must be superuser to drop superusers"),)
 
 
 def of_alter_settings(statement: s.AlterSettings) -> Needs:
     if statement.role is not None:
-        return (BeRole(statement.role), *((ExistingDatabase(statement.database),) if statement.database else ()))
+        return (
+            ManageRoles("permission denied", (statement.role,), own=True),
+            *((ExistingDatabase(statement.database),) if statement.database else ()),
+        )
     return (OwnDatabase(statement.database),) if statement.database else (BeSuperuser("alter settings globally"),)
 
 
 def of_token(statement: s.CreateToken | s.DropToken) -> Needs:
     return (BeRole(statement.role, "create or drop tokens of another role"),)
+
+
+def of_schema(statement: d.CreateSchema | d.AlterSchema) -> Needs:
+    """Returns the needs of a new schema, and of a schema that gets another name or owner."""
+    owner = () if statement.owner is None else (OwnedBy(statement.owner.name),)
+    if isinstance(statement, d.AlterSchema):
+        return (OwnSchemas((statement.name,)), *owner, CreateInDatabase())
+    return (CreateInDatabase(), *owner)
+
+
+def of_grant(statement: s.Grant) -> Needs:
+    """Returns the existence of the databases. The engine checks which privileges a role may grant."""
+    return tuple(ExistingDatabase(name.name) for name in statement.objects) if statement.kind == "database" else ()
 
 
 def checked_by_engine(statement: Any) -> Needs:

@@ -159,9 +159,10 @@ class Deallocate:
 class RoleOptions:
     """The options of CREATE ROLE and ALTER ROLE.
 
-    `login`, `superuser`: None if not given. `password`: None if not given, or for PASSWORD NULL, which
+    The attributes, such as `login`, are None if not given. `password`: None if not given, or for PASSWORD NULL, which
     removes it; `sets_password` tells these apart. `password_at`: start and end of the password in the text,
-    including quotes, so that it can be removed.
+    including quotes, so that it can be removed. `until`: the timestamp of VALID UNTIL as typed, with its quotes at `until_at`.
+    `in_roles`, `members`, `admins`: the roles of IN ROLE, ROLE and ADMIN.
     """
 
     login: bool | None = None
@@ -169,6 +170,16 @@ class RoleOptions:
     password: str | None = field(default=None, repr=False)
     sets_password: bool = False
     password_at: tuple[int, int] | None = field(default=None, compare=False)
+    createrole: bool | None = None
+    createdb: bool | None = None
+    replication: bool | None = None
+    bypassrls: bool | None = None
+    connection_limit: int | None = None
+    until: str | None = None
+    until_at: tuple[int, int] | None = field(default=None, compare=False)
+    in_roles: tuple[Name, ...] = ()
+    members: tuple[Name, ...] = ()
+    admins: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +192,11 @@ class CreateRole:
 
 @dataclass(frozen=True, slots=True)
 class AlterRole:
-    """ALTER {ROLE | USER | GROUP} name options."""
+    """ALTER {ROLE | USER | GROUP} name {options | RENAME TO rename}."""
 
     name: Name
     options: RoleOptions = RoleOptions()
+    rename: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +275,8 @@ class GrantRole:
 
 
 GrantKind: TypeAlias = Literal[
-    "relation", "relations of a schema", "sequence", "sequences of a schema", "schema", "secret", "connection", "endpoint", "type", "domain"
+    "relation", "relations of a schema", "sequence", "sequences of a schema", "schema", "database", "secret", "connection", "endpoint",
+    "type", "domain"
 ]  # fmt: skip
 
 

@@ -26,7 +26,8 @@ def drop_owned(statement: DropOwned, acting: Role, catalog: Catalog) -> tuple[Ch
         objects = [object for id, object in after.objects().items() if id in after.access and after.access[id].mentions(role.id)]
         change, warnings = revoked_from(role.id, objects, acting, after)
         after, notices = after.apply(change), [*notices, *warnings]
-    owned = {id: object for id, object in after.objects().items() if object.owner in {role.id for role in roles} and not _follows(object)}
+    ids, objects_after = {role.id for role in roles}, {**after.all_schemas(), **after.items}
+    owned = {id: object for id, object in objects_after.items() if object.owner in ids and not _follows(object)}
     if SCHEMA_ID in owned:
         raise DependentObjectsStillExist(f"cannot drop schema {owned[SCHEMA_ID].name} because it is required by the database system")
     dropped, cascades = removal(owned, after, [], cascade=statement.cascade)

@@ -24,7 +24,7 @@ from tailgate.lake.catalog.roles import (
     AccessList,
     Role,
 )
-from tailgate.lake.catalog.schemas import SYSTEM, Schema
+from tailgate.lake.catalog.schemas import SYSTEM, Database, Schema
 from tailgate.lake.errors import (
     FeatureNotSupported,
     InsufficientPrivilege,
@@ -48,7 +48,7 @@ def change_privileges(statement: Grant, acting: Role, catalog: Catalog) -> tuple
     return replace(work, grantees=grantees).changed(objects)
 
 
-def revoked_from(role: int, objects: list[Item | Schema], acting: Role, catalog: Catalog) -> tuple[Change, list[Notice]]:
+def revoked_from(role: int, objects: list[Item | Schema | Database], acting: Role, catalog: Catalog) -> tuple[Change, list[Notice]]:
     """Returns the change that revokes all privileges on objects from a role, with those that depend on them, and warnings."""
     statement = Grant(False, (), "relation", (), (), all=True, cascade=True)
     return _Work(statement, acting, catalog, (role,)).changed(objects)
@@ -58,13 +58,13 @@ def revoked_from(role: int, objects: list[Item | Schema], acting: Role, catalog:
 class _Place:
     """An object, or the column of a relation, by its position, that has an access list."""
 
-    object: Item | Schema
+    object: Item | Schema | Database
     column: int | None = None
 
     @property
     def text(self) -> str:
         """Returns the name for messages."""
-        if self.column is None or isinstance(self.object, Schema):
+        if self.column is None or not isinstance(self.object, Item):
             return f'"{self.object.name}"'
         return f'column "{self.object.columns[self.column].name}" of relation "{self.object.name}"'
 
@@ -75,11 +75,11 @@ class _Place:
             raise InsufficientPrivilege(f"permission denied for {self.text if columns else f'{_kind(self.object)} {self.object.name}'}")
 
 
-def _kind(object: Item | Schema) -> str:
+def _kind(object: Item | Schema | Database) -> str:
     """Returns the kind of an object in PostgreSQL's message, which calls every relation a table."""
-    return (
-        "schema" if isinstance(object, Schema) else "table" if object.is_relation else "type" if object.namespace == "type" else object.kind
-    )
+    if not isinstance(object, Item):
+        return "schema" if isinstance(object, Schema) else "database"
+    return "table" if object.is_relation else "type" if object.namespace == "type" else object.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +91,15 @@ class _Work:
     catalog: Catalog
     grantees: tuple[int, ...]
 
-    def changed(self, objects: list[Item | Schema]) -> tuple[Change, list[Notice]]:
+    def changed(self, objects: list[Item | Schema | Database]) -> tuple[Change, list[Notice]]:
         notices: list[Notice] = []
         changed = (self._access(object, notices) for object in {object.id: object for object in objects}.values())
         return Change(put_access=tuple(each for each in changed if each != self.catalog.access.get(each.id, Access(each.id)))), notices
 
-    def check_reachable(self, object: Item | Schema) -> None:
+    def check_reachable(self, object: Item | Schema | Database) -> None:
         """Raises 42501 for a system object, and for an item in a schema that the role cannot use."""
+        if isinstance(object, Database):
+            return
         schema = object if isinstance(object, Schema) else self.catalog.schema_of(object)
         if isinstance(object, Item):
             check_not_system(object)
@@ -105,7 +107,7 @@ class _Work:
         if schema.id in SYSTEM or not (granted or self.catalog.may(self.acting, "USAGE", schema.id)):
             raise InsufficientPrivilege(f"permission denied for schema {schema.name}")
 
-    def _access(self, object: Item | Schema, notices: list[Notice]) -> Access:
+    def _access(self, object: Item | Schema | Database, notices: list[Notice]) -> Access:
         """Returns the privileges on an object after the statement."""
         before, entries = self.catalog.access.get(object.id, Access(object.id)), self.catalog.entries(object)
         whole = self._privileges(object, notices)
@@ -138,7 +140,7 @@ class _Work:
         verb, sqlstate = ("were granted", "01007") if self.statement.grants else ("could be revoked", "01006")
         return {**notice(f"{which} privileges {verb} for {of.text}"), "severity": "WARNING", "sqlstate": sqlstate}
 
-    def _privileges(self, object: Item | Schema, notices: list[Notice]) -> frozenset[str]:
+    def _privileges(self, object: Item | Schema | Database, notices: list[Notice]) -> frozenset[str]:
         """Returns the privileges of the statement for an object. Adds a warning for those that a sequence lacks. Raises 0LP01.
 
         As in PostgreSQL, the relation of GRANT … ON [TABLE] may be a sequence.
@@ -157,13 +159,13 @@ class _Work:
             notices.append({**warning, "severity": "WARNING", "sqlstate": "0LP01"})
         return privileges.intersection(SEQUENCE_PRIVILEGES)
 
-    def _column_privileges(self, object: Item | Schema, whole: frozenset[str]) -> dict[int, frozenset[str]]:
+    def _column_privileges(self, object: Item | Schema | Database, whole: frozenset[str]) -> dict[int, frozenset[str]]:
         """Returns the privileges of the statement on columns of a relation, by position. Raises 42703, 0A000.
 
         As in PostgreSQL, REVOKE of privileges on the `whole` relation revokes them on its columns, too.
         """
         of_columns = self.statement.of_columns
-        if isinstance(object, Schema) or not (object.is_relation or of_columns):
+        if not isinstance(object, Item) or not (object.is_relation or of_columns):
             return {}
         if not object.is_relation:
             raise FeatureNotSupported(f"privileges on columns of a {object.kind} are not supported")
@@ -178,9 +180,11 @@ class _Work:
         return privileges
 
 
-def _objects(statement: Grant, catalog: Catalog) -> list[Item | Schema]:
+def _objects(statement: Grant, catalog: Catalog) -> list[Item | Schema | Database]:
     """Returns the objects of a GRANT or REVOKE."""
     match statement.kind:
+        case "database":
+            return [Database(name.name) for name in statement.objects]
         case "relation":
             return [_relation(name, catalog) for name in statement.objects]
         case "schema":

@@ -6,6 +6,7 @@ The gateway checks who may execute these statements; `privileges` and `owned` ch
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 from tailgate.engine.ddl.roles.default_privileges import alter_default_privileges
 from tailgate.engine.ddl.roles.owned import drop_owned, reassign_owned
@@ -19,6 +20,7 @@ from tailgate.lake.errors import (
     DuplicateObject,
     FeatureNotSupported,
     InvalidGrantOperation,
+    ObjectInUse,
     ObjectNotInPrerequisiteState,
     ReservedName,
     UndefinedObject,
@@ -66,7 +68,9 @@ def change_roles(statement: RoleStatement, acting: Role, catalog: Catalog) -> tu
     """Returns the change of the catalog by the role `acting`, and notices."""
     match statement:
         case CreateRole(name=name, options=options):
-            return Change(put_roles=(_create(name, options, catalog),)), []
+            return _created(name, options, catalog)
+        case AlterRole(name=name, rename=Name() as new):
+            return Change(put_roles=(_renamed(catalog.role(name.name, name.position), new, acting, catalog),)), []
         case AlterRole(name=name, options=options):
             role = _changed(catalog.role(name.name, name.position), options)
             if role.id in BUILT_IN and not (role.login and role.superuser):
@@ -79,7 +83,7 @@ def change_roles(statement: RoleStatement, acting: Role, catalog: Catalog) -> tu
             _check_roles("default privileges", catalog)
             return alter_default_privileges(statement, acting, catalog), []
         case DropRole():
-            return _drop(statement, catalog)
+            return _drop(statement, acting, catalog)
         case CreateToken():
             return Change(put_roles=(_with_token(statement, catalog),)), []
         case DropToken():
@@ -94,25 +98,72 @@ def change_roles(statement: RoleStatement, acting: Role, catalog: Catalog) -> tu
             return reassign_owned(statement, acting, catalog), []
 
 
-def _create(name: Name, options: RoleOptions, catalog: Catalog) -> Role:
-    """Returns a new role. Raises 42939 for a reserved name, 42710 for an existing one."""
+def _created(name: Name, options: RoleOptions, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """Returns the change that creates a role with its memberships, and notices."""
+    _check_name(name, catalog)
+    role = _changed(Role(catalog.next_id, name.name), options)
+    roles, notices = {role.id: role}, list[Notice]()
+    grants = [(options.in_roles, (name,), False), ((name,), options.members, False), ((name,), options.admins, True)]
+    for groups, members, admin in grants:
+        change, more = _members(GrantRole(True, groups, members, admin), catalog.apply(Change(put_roles=tuple(roles.values()))))
+        roles |= {each.id: each for each in change.put_roles}
+        notices += more
+    return Change(put_roles=tuple(roles.values())), notices
+
+
+def _renamed(role: Role, name: Name, acting: Role, catalog: Catalog) -> Role:
+    """Returns the role with another name. Raises 0A000 for the session's role and a built-in one."""
+    if role.id == acting.id:
+        raise FeatureNotSupported("current user cannot be renamed")
+    if role.id in BUILT_IN:
+        raise FeatureNotSupported(f'role "{role.name}" cannot be renamed', position=name.position)
+    _check_name(name, catalog)
+    return replace(role, name=name.name)
+
+
+def _check_name(name: Name, catalog: Catalog) -> None:
+    """Raises 42939 for a reserved name, 42710 for that of a role."""
     if name.name in ("public", "none"):
         raise ReservedName(f'role name "{name.name}" is reserved', position=name.position)
     if name.name.startswith("pg_"):
         raise ReservedName(f'role name "{name.name}" is reserved', detail='Role names starting with "pg_" are reserved.')
     if catalog.find_role(name.name) is not None:
         raise DuplicateObject(f'role "{name.name}" already exists', position=name.position)
-    return _changed(Role(catalog.next_id, name.name), options)
+
+
+Option = TypeVar("Option")
 
 
 def _changed(role: Role, options: RoleOptions) -> Role:
     """Returns the role with these options."""
-    login = role.login if options.login is None else options.login
-    superuser = role.superuser if options.superuser is None else options.superuser
-    verifier = role.verifier
+
+    def chosen(new: Option | None, old: Option) -> Option:
+        return old if new is None else new
+
+    verifier, until = role.verifier, role.valid_until
     if options.sets_password:
         verifier = kept(options.password) if options.password else None
-    return replace(role, login=login, superuser=superuser, verifier=verifier)
+    if options.until is not None:
+        until = _moment(options.until)
+    return replace(
+        role,
+        login=chosen(options.login, role.login),
+        superuser=chosen(options.superuser, role.superuser),
+        createrole=chosen(options.createrole, role.createrole),
+        createdb=chosen(options.createdb, role.createdb),
+        replication=chosen(options.replication, role.replication),
+        bypassrls=chosen(options.bypassrls, role.bypassrls),
+        connection_limit=chosen(options.connection_limit, role.connection_limit),
+        valid_until=until,
+        verifier=verifier,
+    )
+
+
+def _moment(text: str) -> int:
+    """Returns a timestamp in µs since the epoch. The gateway has written its time zone into the text."""
+    moment = read_text(text, TIMESTAMPTZ)
+    assert isinstance(moment, int)
+    return moment
 
 
 def comment_on_role(statement: Comment, catalog: Catalog) -> Change:
@@ -150,7 +201,7 @@ def _with_setting(statement: AlterSettings, catalog: Catalog) -> Role:
     return replace(role, settings=settings) if own else replace(role, other_settings=settings)
 
 
-def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
+def _drop(statement: DropRole, acting: Role, catalog: Catalog) -> tuple[Change, list[Notice]]:
     """Returns the change that removes roles, and notices.
 
     Raises 2BP01 if a role owns objects or has privileges, 55000 if it is built in.
@@ -163,6 +214,8 @@ def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
             notices.append(notice(f'role "{name.name}" does not exist, skipping'))
             continue
         role = catalog.role(name.name, name.position)
+        if role.id == acting.id:
+            raise ObjectInUse("current user cannot be dropped")
         if role.id in BUILT_IN:
             raise ObjectNotInPrerequisiteState(f'role "{role.name}" is required by the system and cannot be dropped')
         if details := _objects(role, catalog):
@@ -213,9 +266,7 @@ def _with_token(statement: CreateToken, catalog: Catalog) -> Role:
         raise ConfigurationLimitExceeded("too many tokens", detail=f"A role can have {TOKENS_MAX}.", hint="Drop those that are not used.")
     ends = dict(role.token_ends_ms)
     if statement.until is not None:
-        until = read_text(statement.until, TIMESTAMPTZ)
-        assert isinstance(until, int)
-        ends[statement.name] = until // 1000
+        ends[statement.name] = _moment(statement.until) // 1000
     return replace(role, tokens={**role.tokens, statement.name: statement.hash}, token_ends_ms=ends)
 
 

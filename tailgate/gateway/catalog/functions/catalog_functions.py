@@ -85,8 +85,8 @@ class Functions(FunctionGroup):
     def _privilege_functions(self) -> list[Listed]:
         may = self.privileges
         return [
-            ("has_database_privilege(text, text) bool", yes),
-            ("has_database_privilege(text, text, text) bool", yes),
+            ("has_database_privilege(text, text) bool", lambda o, p: may.has_database_privilege(None, o, p)),
+            ("has_database_privilege(text, text, text) bool", may.has_database_privilege),
             ("has_schema_privilege(text, text) bool", lambda o, p: may.has_schema_privilege(None, o, p)),
             ("has_schema_privilege(text, text, text) bool", may.has_schema_privilege),
             ("has_table_privilege(text, text) bool", lambda o, p: may.has_table_privilege(None, o, p)),

@@ -11,6 +11,7 @@ from tailgate.gateway.catalog.relations.access_lists import quoted_role
 from tailgate.lake.catalog import Sequence, UserType
 from tailgate.lake.catalog.roles import (
     COLUMN_PRIVILEGES,
+    DATABASE_PRIVILEGES,
     OPERATOR_ID,
     PUBLIC_ID,
     RELATION_PRIVILEGES,
@@ -19,8 +20,15 @@ from tailgate.lake.catalog.roles import (
     TYPE_PRIVILEGES,
     Role,
 )
-from tailgate.lake.catalog.schemas import SYSTEM
-from tailgate.lake.errors import InvalidParameterValue, InvalidTextRepresentation, UndefinedColumn, UndefinedObject, WrongObjectType
+from tailgate.lake.catalog.schemas import DATABASE, SYSTEM
+from tailgate.lake.errors import (
+    InvalidCatalogName,
+    InvalidParameterValue,
+    InvalidTextRepresentation,
+    UndefinedColumn,
+    UndefinedObject,
+    WrongObjectType,
+)
 from tailgate.lake.types import ARRAYS_OF_NAMED
 
 # letters of access lists, in PostgreSQL's order
@@ -36,6 +44,11 @@ DEFAULTS = {
 ACL_ITEM = re.compile(r'((?:"(?:[^"]|"")*"|[^="]*))=([a-zA-Z*]*)/((?:"(?:[^"]|"")*"|[^"]*))')
 GRANT_OPTION = " WITH GRANT OPTION"
 MEMBERSHIP = [f"{word}{option}" for word in ("MEMBER", "USAGE") for option in ("", " WITH ADMIN OPTION", " WITH GRANT OPTION")]
+# the privileges of everyone on the databases that only pg_database shows, by name and oid
+OTHER_DATABASES = {
+    **dict.fromkeys(("template1", "1", "template0", "4"), frozenset(("CONNECT",))),
+    **dict.fromkeys(("postgres", "5"), frozenset(("CONNECT", "TEMPORARY"))),
+}
 SECRET = {"pg_authid": "table", "pg_shadow": "view"}  # catalog relations that only superusers may read
 
 
@@ -148,6 +161,17 @@ class Privileges:
         if oid in self.facts.catalog.all_schemas() and oid not in SYSTEM:
             return self._holds(grantee, words, oid)
         return grantee.superuser or "USAGE" in words
+
+    def has_database_privilege(self, role: str | None, database: str, privileges: str) -> bool | None:
+        """Tells whether a role has one of the privileges. Returns None for an oid that no database has. Raises 3D000 for another name."""
+        words = [re.sub(r"^TEMP\b", "TEMPORARY", word) for word in _privileges(privileges, (*DATABASE_PRIVILEGES, "TEMP"))]
+        grantee = self._role(role)
+        if database in (self._session.database, str(self._session.database_oid)):
+            return self._holds(grantee, words, DATABASE.id)
+        of_others = OTHER_DATABASES.get(database)
+        if of_others is None and not database.isdecimal():
+            raise InvalidCatalogName(f'database "{database}" does not exist')
+        return None if of_others is None else grantee.superuser or not of_others.isdisjoint(words)
 
     def has_type_privilege(self, role: str | None, type: str, privileges: str) -> bool | None:
         """Tells whether a role has one of the privileges. Returns None for an oid that no type has. An array has those of its elements."""

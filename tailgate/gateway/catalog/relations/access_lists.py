@@ -19,14 +19,14 @@ from tailgate.lake.catalog.roles import (
     Granted,
     in_effect,
 )
-from tailgate.lake.catalog.schemas import Schema, is_system
+from tailgate.lake.catalog.schemas import Database, Schema, is_system
 
 OBJECT_TYPES = {"relation": "r", "sequence": "S", "type": "T", "schema": "n"}  # pg_default_acl.defaclobjtype
 DEFAULT_LISTS = 13 << 28  # the first oid of pg_default_acl
 
 
-def access_list(object: Item | Schema, catalog: Catalog) -> list[str] | None:
-    """Returns pg_class.relacl, pg_namespace.nspacl or pg_type.typacl; NULL before the first GRANT or REVOKE."""
+def access_list(object: Item | Schema | Database, catalog: Catalog) -> list[str] | None:
+    """Returns pg_class.relacl, pg_namespace.nspacl, pg_type.typacl or pg_database.datacl; NULL before the first GRANT or REVOKE."""
     if is_system(object.id):
         of_all = frozenset(word for word in object.privileges if catalog.may(PUBLIC, word, object.id))
         entries = (*catalog.entries(object), *((Granted(PUBLIC_ID, object.owner, of_all),) if of_all else ()))

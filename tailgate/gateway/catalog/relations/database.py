@@ -21,11 +21,11 @@ from importlib import resources
 import duckdb
 import pyarrow as pa
 
-from tailgate.gateway.catalog.relations.access_lists import relation_grants
+from tailgate.gateway.catalog.relations.access_lists import access_list, relation_grants
 from tailgate.gateway.catalog.relations.rows import Row, all_rows, roles
 from tailgate.lake.catalog import FIRST_ID, Catalog
 from tailgate.lake.catalog.roles import SCHEMA_ID
-from tailgate.lake.catalog.schemas import TAILGATE
+from tailgate.lake.catalog.schemas import DATABASE, TAILGATE
 from tailgate.lake.system_relations import COLUMNS
 
 HERE = resources.files("tailgate.gateway.catalog.relations")
@@ -108,10 +108,12 @@ def build(connection: duckdb.DuckDBPyConnection) -> None:
     macros, views = definitions()
     connection.execute(macros)
     connection.execute(
-        "CREATE TABLE pg.made_roles (oid UINTEGER, rolname VARCHAR, rolsuper BOOLEAN, rolcanlogin BOOLEAN, rolpassword VARCHAR,"
+        "CREATE TABLE pg.made_roles (oid UINTEGER, rolname VARCHAR, rolsuper BOOLEAN, rolcanlogin BOOLEAN, rolcreaterole BOOLEAN,"
+        " rolcreatedb BOOLEAN, rolreplication BOOLEAN, rolbypassrls BOOLEAN, rolconnlimit INTEGER, valid_until BIGINT, rolpassword VARCHAR,"
         " rolconfig VARCHAR[], otherconfig VARCHAR[], comment VARCHAR); "
         "CREATE TABLE pg.made_grants"
-        " (relation UINTEGER, attnum SMALLINT, grantor UINTEGER, grantee UINTEGER, privilege VARCHAR, grantable BOOLEAN)"
+        " (relation UINTEGER, attnum SMALLINT, grantor UINTEGER, grantee UINTEGER, privilege VARCHAR, grantable BOOLEAN); "
+        "CREATE TABLE pg.made_database (datacl VARCHAR[])"
     )
     tables = {table_name(relation): columns for relation, columns in relations().items() if relation not in views}
     tables[SETTINGS] = relations()["pg_catalog.pg_settings"]
@@ -157,9 +159,10 @@ def replace(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
             connection.execute(f"DELETE FROM pg.{name} WHERE {' OR '.join(f'{column} >= {FIRST_ID}' for column in columns)}{public}")
             if rows:
                 insert(connection, f"pg.{name}", _table(rows))
-        connection.execute("DELETE FROM pg.made_roles; DELETE FROM pg.made_grants")
+        connection.execute("DELETE FROM pg.made_roles; DELETE FROM pg.made_grants; DELETE FROM pg.made_database")
         fill(connection, "pg.made_roles", roles(catalog))
         fill(connection, "pg.made_grants", list(relation_grants(catalog)))
+        fill(connection, "pg.made_database", [{"datacl": access_list(DATABASE, catalog)}])
         connection.commit()
     except BaseException:
         connection.rollback()

@@ -360,6 +360,8 @@ def roles(catalog: Catalog) -> list[Row]:
     return [
         {
             "oid": r.id, "rolname": r.name, "rolsuper": r.superuser, "rolcanlogin": r.login, "rolpassword": r.verifier,
+            "rolcreaterole": r.createrole, "rolcreatedb": r.createdb, "rolreplication": r.replication, "rolbypassrls": r.bypassrls,
+            "rolconnlimit": r.connection_limit, "valid_until": r.valid_until,
             "rolconfig": _shown_settings(r.settings), "otherconfig": _shown_settings(r.other_settings), "comment": r.comment or None,
         }
         for r in catalog.all_roles().values()

@@ -18,6 +18,8 @@ CREATE MACRO pg_datetime_precision(type, modifier) AS
     WHEN type = 1186 THEN CASE WHEN modifier < 0 OR (modifier & 65535) = 65535 THEN 6 ELSE modifier & 65535 END END AS INTEGER);
 CREATE MACRO pg_interval_type(type, modifier) AS
     CASE WHEN type = 1186 THEN upper(nullif(regexp_extract(pg_format_type_2(type, modifier), '^interval[()0-9]* (.*)$', 1), '')) END;
+CREATE MACRO pg_valid_until(micros) AS CASE micros WHEN 9223372036854775807 THEN CAST('infinity' AS TIMESTAMPTZ)
+    WHEN -9223372036854775807 THEN CAST('-infinity' AS TIMESTAMPTZ) ELSE make_timestamptz(micros) END;
 CREATE MACRO pg_database_oid() AS CAST(CASE WHEN pg_current_database_0() = 'postgres' THEN 5 ELSE 16384 END AS UINTEGER);
 
 -- view pg_catalog.pg_settings
@@ -29,11 +31,13 @@ SELECT * FROM pg.tailgate_settings
 
 -- view pg_catalog.pg_roles
 SELECT CASE WHEN oid = 10 THEN pg_operator_0() ELSE rolname END, * EXCLUDE (rolname)
-       REPLACE ((SELECT m.rolconfig FROM pg.made_roles m WHERE m.oid = r.oid) AS rolconfig)
+       REPLACE ((SELECT m.rolconfig FROM pg.made_roles m WHERE m.oid = r.oid) AS rolconfig,
+                coalesce((SELECT m.rolconnlimit FROM pg.made_roles m WHERE m.oid = r.oid), rolconnlimit) AS rolconnlimit,
+                (SELECT pg_valid_until(m.valid_until) FROM pg.made_roles m WHERE m.oid = r.oid) AS rolvaliduntil)
 FROM pg.fixed_pg_roles r
 UNION ALL
-SELECT rolname, rolsuper, true, false, false, rolcanlogin, false, CAST(-1 AS INTEGER), '********', CAST(NULL AS TIMESTAMPTZ), false,
-       rolconfig, oid
+SELECT rolname, rolsuper, true, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolconnlimit, '********',
+       pg_valid_until(valid_until), rolbypassrls, rolconfig, oid
 FROM pg.made_roles WHERE oid NOT IN (0, 10)
 
 -- view pg_catalog.pg_available_extensions
@@ -53,8 +57,12 @@ FROM pg.made_roles WHERE comment IS NOT NULL
 
 -- view pg_catalog.pg_authid
 SELECT r.oid, r.rolname, r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreatedb, r.rolcanlogin, r.rolreplication, r.rolbypassrls,
-       r.rolconnlimit, m.rolpassword, CAST(NULL AS TIMESTAMPTZ)
+       r.rolconnlimit, m.rolpassword, r.rolvaliduntil
 FROM pg.pg_roles r LEFT JOIN pg.made_roles m ON m.oid = r.oid
+
+-- view pg_catalog.pg_shadow
+SELECT r.rolname, r.oid, r.rolcreatedb, r.rolsuper, r.rolreplication, r.rolbypassrls, m.rolpassword, r.rolvaliduntil, r.rolconfig
+FROM pg.pg_roles r LEFT JOIN pg.made_roles m ON m.oid = r.oid WHERE r.rolcanlogin
 
 -- view pg_catalog.pg_sequences
 SELECT n.nspname, c.relname, pg_pg_get_userbyid_1(c.relowner), s.seqtypid, s.seqstart, s.seqmin, s.seqmax, s.seqincrement, s.seqcycle,
@@ -64,14 +72,14 @@ FROM pg.pg_sequence s JOIN pg.pg_class c ON c.oid = s.seqrelid JOIN pg.pg_namesp
 -- view pg_catalog.pg_database
 SELECT pg_database_oid(), current.name, CAST(10 AS UINTEGER),
        CAST(6 AS INTEGER), 'c', false, true, CAST(-1 AS INTEGER), CAST(0 AS UINTEGER), CAST(0 AS UINTEGER), CAST(1663 AS UINTEGER), 'C', 'C',
-       NULL, NULL, CAST(NULL AS VARCHAR[])
-FROM (SELECT pg_current_database_0() AS name) AS current
+       NULL, NULL, current.acl
+FROM (SELECT pg_current_database_0() AS name, (SELECT datacl FROM pg.made_database) AS acl) AS current
 UNION ALL
 SELECT * REPLACE (list_transform(datacl, lambda a: replace(a, 'postgres', pg_operator_0())) AS datacl) FROM pg.fixed_pg_database
 WHERE datname <> pg_current_database_0()
 
 -- view pg_catalog.pg_user
-SELECT rolname, oid, rolcreatedb, rolsuper, rolreplication, rolbypassrls, '********', CAST(NULL AS TIMESTAMPTZ), rolconfig
+SELECT rolname, oid, rolcreatedb, rolsuper, rolreplication, rolbypassrls, '********', rolvaliduntil, rolconfig
 FROM pg.pg_roles WHERE rolcanlogin
 
 -- view pg_catalog.pg_group

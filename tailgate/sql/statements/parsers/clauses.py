@@ -141,6 +141,14 @@ def option_value(cursor: Parser) -> OptionValue:
     return value
 
 
+def signed_integer(cursor: Parser) -> int:
+    """Parses an integer with an optional sign."""
+    sign = -1 if cursor.accept("-") else 1
+    if sign > 0:
+        cursor.accept("+")
+    return sign * cursor.integer()
+
+
 def boolean(value: object, key: str, position: int) -> bool:
     """Returns the value of a boolean option. Raises 22023 if it is not a boolean."""
     if isinstance(value, bool):

@@ -15,7 +15,7 @@ from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import resolve
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.definitions import AlterSequence, CreateSequence, SequenceOptions
-from tailgate.sql.statements.parsers.clauses import if_not_exists, relation_name
+from tailgate.sql.statements.parsers.clauses import if_not_exists, relation_name, signed_integer
 from tailgate.sql.statements.tables import Identity
 
 NUMBERS = {"increment": "increment", "minvalue": "minimum", "maxvalue": "maximum", "start": "start", "cache": "cache"}
@@ -79,13 +79,13 @@ def sequence_options(cursor: Parser, *, altering: bool = False) -> SequenceOptio
         elif word == "cycle":
             result = replace(result, cycle=True)
         elif word == "restart":
-            result = replace(result, restarts=True, restart=_number(cursor) if _at_number(cursor) else None)
+            result = replace(result, restarts=True, restart=signed_integer(cursor) if _at_number(cursor) else None)
         elif word == "owned":
             cursor.expect_word("by")
             result = replace(result, owner=_owner(cursor))
         else:
             cursor.any_word({"increment": "by", "start": "with"}.get(word, ""))
-            number: Any = {NUMBERS[word]: _number(cursor)}
+            number: Any = {NUMBERS[word]: signed_integer(cursor)}
             result = replace(result, **number)
 
 
@@ -102,14 +102,6 @@ def combined(first: SequenceOptions, second: SequenceOptions) -> SequenceOptions
 def _at_number(cursor: Parser) -> bool:
     """Returns whether a number follows, and skips WITH."""
     return cursor.accept_word("with") or cursor.token.kind == "integer" or cursor.at("-") or cursor.at("+")
-
-
-def _number(cursor: Parser) -> int:
-    """Parses an integer with an optional sign."""
-    sign = -1 if cursor.accept("-") else 1
-    if sign > 0:
-        cursor.accept("+")
-    return sign * cursor.integer()
 
 
 def _owner(cursor: Parser) -> tuple[Name, str]:

@@ -10,10 +10,10 @@ from typing import Literal, TypeAlias
 
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.roles import COLUMN_PRIVILEGES, PRIVILEGES_OF, RELATION_PRIVILEGES, SEQUENCE_PRIVILEGES
-from tailgate.lake.errors import FeatureNotSupported, InvalidGrantOperation, SyntaxError_
+from tailgate.lake.errors import FeatureNotSupported, InvalidGrantOperation, InvalidParameterValue, SyntaxError_
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.statements.parsers.clauses import relation_name
+from tailgate.sql.statements.parsers.clauses import relation_name, signed_integer
 from tailgate.sql.statements.parsers.roles.settings import alter_settings
 from tailgate.sql.statements.session_statements import (
     AlterRole,
@@ -31,16 +31,18 @@ from tailgate.sql.statements.session_statements import (
 OfColumns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # as of `Grant.of_columns`
 
 KINDS = ("role", "user", "group")
-# options that have no effect, because they are the defaults
-GIVEN = ("inherit", "nocreatedb", "nocreaterole", "noreplication", "nobypassrls")
-NOT_SUPPORTED = (
-    "createdb", "createrole", "replication", "bypassrls", "noinherit", "connection", "valid", "in", "role", "user", "admin", "sysid"
+ATTRIBUTES = ("login", "superuser", "createrole", "createdb", "replication", "bypassrls")  # NO before one is its opposite
+MEMBERSHIPS: dict[str, Literal["in_roles", "members", "admins"]] = {
+    "in": "in_roles", "role": "members", "user": "members", "admin": "admins"
+}  # fmt: skip
+PRIVILEGES = (
+    "select", "insert", "update", "delete", "truncate", "references", "trigger", "usage", "create", "execute", "connect", "temporary",
+    "temp",
 )  # fmt: skip
-PRIVILEGES = ("select", "insert", "update", "delete", "truncate", "references", "trigger", "usage", "create", "execute")
-OTHER_PRIVILEGES = ("connect", "temporary", "temp", "set", "alter")
-KINDS_BY_WORD: tuple[GrantKind, ...] = ("schema", "secret", "connection", "endpoint", "type", "domain", "sequence")
+OTHER_PRIVILEGES = ("set", "alter")
+KINDS_BY_WORD: tuple[GrantKind, ...] = ("database", "schema", "secret", "connection", "endpoint", "type", "domain", "sequence")
 OTHER_OBJECTS = (
-    "database", "foreign", "function", "language", "large", "parameter", "procedure", "routine", "tablespace"
+    "foreign", "function", "language", "large", "parameter", "procedure", "routine", "tablespace"
 )  # fmt: skip
 
 
@@ -58,7 +60,7 @@ def create_role(cursor: Parser) -> CreateRole:
     login = cursor.any_word(*KINDS) == "user"
     this = role_name(cursor)
     cursor.accept_word("with")
-    role_options = _options(cursor)
+    role_options = _options(cursor, new=True)
     return CreateRole(this, replace(role_options, login=login) if login and role_options.login is None else role_options)
 
 
@@ -70,9 +72,11 @@ def alter_role(cursor: Parser) -> AlterRole | AlterSettings:
     database = name(cursor).name if cursor.accept_word("in", "database") else ""
     if this is None or database or cursor.at_word("set") or cursor.at_word("reset"):
         return alter_settings(cursor, this, database)
-    for words in (("rename",), ("add",), ("drop",)):
-        if cursor.at_word(*words):
-            raise FeatureNotSupported(f"ALTER {kind} … {' '.join(words).upper()} is not supported", position=cursor.position)
+    if cursor.accept_word("rename", "to"):
+        return AlterRole(this, rename=role_name(cursor))
+    if cursor.at_word("add") or cursor.at_word("drop"):
+        hint = "Use GRANT and REVOKE."
+        raise FeatureNotSupported(f"ALTER {kind} … {cursor.token.text.upper()} is not supported", hint=hint, position=cursor.position)
     cursor.accept_word("with")
     return AlterRole(this, _options(cursor))
 
@@ -92,17 +96,16 @@ def _refuse_user_mapping(cursor: Parser, verb: str) -> None:
         raise FeatureNotSupported(f"{verb} USER MAPPING is not supported", position=cursor.position)
 
 
-def _options(cursor: Parser) -> RoleOptions:
-    """Parses the options of a role."""
-    role_options = RoleOptions()
+def _options(cursor: Parser, *, new: bool = False) -> RoleOptions:
+    """Parses the options of a role. `new`: those of CREATE ROLE, which has more."""
+    options = RoleOptions()
     words: set[str] = set()
     while cursor.token.kind == "word":
         at, word = cursor.position, cursor.token.value
-        if word in NOT_SUPPORTED:
-            raise FeatureNotSupported(f"role option {word.upper()} is not supported", position=at)
+        if word in ("noinherit", "sysid"):
+            hint = "A member always has the privileges of its roles." if word == "noinherit" else None
+            raise FeatureNotSupported(f"role option {word.upper()} is not supported", hint=hint, position=at)
         cursor.advance()
-        if word in GIVEN:
-            continue
         if word == "encrypted":
             cursor.expect_word("password")
             word = "password"
@@ -112,22 +115,53 @@ def _options(cursor: Parser) -> RoleOptions:
                 hint="Remove UNENCRYPTED to store the password in encrypted form instead.",
                 position=at,
             )
-        option = word.removeprefix("no") if word in ("nologin", "nosuperuser") else word
+        option = word.removeprefix("no") if word.removeprefix("no") in ATTRIBUTES else MEMBERSHIPS.get(word, word)
         if option in words:
             raise SyntaxError_("conflicting or redundant options", position=at)
         words.add(option)
-        match option:
-            case "login":
-                role_options = replace(role_options, login=word == option)
-            case "superuser":
-                role_options = replace(role_options, superuser=word == option)
-            case "password":
-                token = cursor.token
-                password = None if cursor.accept_word("null") else cursor.string()
-                role_options = replace(role_options, password=password, sets_password=True, password_at=(token.position, token.end))
-            case _:
-                raise SyntaxError_(f'unrecognized role option "{word}"', position=at)
-    return role_options
+        options = _with_option(options, word, option, cursor, at, new=new)
+    return options
+
+
+def _with_option(options: RoleOptions, word: str, option: str, cursor: Parser, at: int, *, new: bool) -> RoleOptions:
+    """Returns the options with one more, whose first word is parsed. Raises 42601, and 22023 for a limit below -1."""
+    token = cursor.token
+    match option:
+        case "inherit":  # the default
+            return options
+        case "login":
+            return replace(options, login=word == option)
+        case "superuser":
+            return replace(options, superuser=word == option)
+        case "createrole":
+            return replace(options, createrole=word == option)
+        case "createdb":
+            return replace(options, createdb=word == option)
+        case "replication":
+            return replace(options, replication=word == option)
+        case "bypassrls":
+            return replace(options, bypassrls=word == option)
+        case "password":
+            password = None if cursor.accept_word("null") else cursor.string()
+            return replace(options, password=password, sets_password=True, password_at=(token.position, token.end))
+        case "connection":
+            cursor.expect_word("limit")
+            if (limit := signed_integer(cursor)) < -1:
+                raise InvalidParameterValue(f"invalid connection limit: {limit}")
+            return replace(options, connection_limit=limit)
+        case "valid":
+            cursor.expect_word("until")
+            token = cursor.token
+            return replace(options, until=cursor.string(), until_at=(token.position, token.end))
+        case "in_roles" | "members" | "admins" if new:
+            if option == "in_roles" and cursor.any_word("role", "group") is None:
+                raise cursor.error()
+            roles = tuple(cursor.listed(role_name))
+            if option == "in_roles":
+                return replace(options, in_roles=roles)
+            return replace(options, members=roles) if option == "members" else replace(options, admins=roles)
+        case _:
+            raise SyntaxError_(f'unrecognized role option "{word}"', position=at)
 
 
 def grant(cursor: Parser) -> Grant | GrantRole:
@@ -186,8 +220,8 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
         kind = "relations of a schema" if what == "tables" else "sequences of a schema"
     elif not cursor.accept_word("table"):
         kind = next((word for word in KINDS_BY_WORD if cursor.accept_word(word)), "relation")
-    schemas = kind in ("schema", "relations of a schema", "sequences of a schema")
-    objects = cursor.listed(lambda cursor: Name(name(cursor).name, None, at) if schemas else relation_name(cursor))
+    alone = kind in ("database", "schema", "relations of a schema", "sequences of a schema")  # names without a schema
+    objects = cursor.listed(lambda cursor: Name(name(cursor).name, None, at) if alone else relation_name(cursor))
     cursor.expect_word("to" if verb == "grant" else "from")
     roles = cursor.listed(grantee)
     option = option or (verb == "grant" and cursor.accept_word("with", "grant", "option"))
@@ -253,7 +287,7 @@ def privilege(cursor: Parser) -> str:
         raise FeatureNotSupported(f"privilege {other.upper()} is not supported", position=at)
     word = cursor.any_word(*PRIVILEGES)
     if word is not None:
-        return word.upper()
+        return "TEMPORARY" if word == "temp" else word.upper()
     raise SyntaxError_(f'unrecognized privilege type "{name(cursor).name}"', position=at)
 
 
