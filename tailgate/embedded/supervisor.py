@@ -37,13 +37,13 @@ from tailgate.operations.data_folder import Location
 from tailgate.operations.definitions import UP
 from tailgate.operations.endpoint import Address, Endpoint, opened
 from tailgate.operations.metrics import labeled
+from tailgate.operations.settings.addresses import EVERY_ADDRESS
 from tailgate.operations.settings.process import PROCESSES
 
 RESTART_FIRST_S, RESTART_LAST_S = 0.2, 5.0  # delays before a restart
 STEADY_S = 60.0  # a child that has run for this long is restarted after the first delay
 ENGINE_READY = timedelta(seconds=120)  # 6-10 s measured; a large state takes longer
 READY = timedelta(seconds=60)  # of the other children: 0.5 to 3 s measured
-EVERYWHERE = ("", "0.0.0.0", "::", "[::]")  # hosts to which no client can connect
 WATCH_S = 0.5  # interval between checks of the children; long, so that an idle machine stays idle
 
 # The ports of the processes' metrics, after that of the supervisor.
@@ -271,7 +271,7 @@ class Supervisor:
             second = self._part("stand-by", *waiting, *of_second)
             self._add(second, ENGINE_READY)
         host, _, port = self.plan.listen.rpartition(":")
-        reached = f"{'127.0.0.1' if host in EVERYWHERE else host}:{port}"
+        reached = f"{'127.0.0.1' if host in EVERY_ADDRESS else host}:{port}"
         if self.plan.presto is not None:
             self._add(self._part("presto", "presto", "--port", str(self.plan.presto), "--gateway", reached), READY)
         if self.plan.ksqldb is not None:

@@ -16,6 +16,7 @@ from tailgate.lake.errors import (
     TailgateError,
 )
 from tailgate.lake.types import TIMESTAMPTZ
+from tailgate.values.booleans import WORDS as BOOLEAN_WORDS
 from tailgate.values.registry import read_text
 from tailgate.values.times import zones
 from tailgate.values.times.calendar import INFINITIES_TIME
@@ -37,13 +38,9 @@ def _wrong(setting: Setting, value: str, hint: str | None = None) -> Exception:
 
 
 def _bool(setting: Setting, value: str) -> str:
-    word = value.lower()
-    if word and any(full.startswith(word) for full in ("true", "yes", "on")) and word != "o":
-        return "on"
-    if word and any(full.startswith(word) for full in ("false", "no", "off")) and word != "o":
-        return "off"
-    if word in ("1", "0"):
-        return "on" if word == "1" else "off"
+    is_on = BOOLEAN_WORDS.get(value.lower())
+    if is_on is not None:
+        return "on" if is_on else "off"
     raise InvalidParameterValue(f'parameter "{setting.name}" requires a Boolean value')
 
 

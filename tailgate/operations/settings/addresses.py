@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailgate.operations.settings.quantities import InvalidValue
 
-EVERY_ADDRESS = ("", "0.0.0.0", "::")  # no process can connect to them
+EVERY_ADDRESS = ("", "0.0.0.0", "::", "[::]")  # hosts that are all addresses of a machine: no process can connect to them
 PORT_MAX = 65_535
 
 
@@ -37,6 +37,6 @@ def reachable_address(text: str) -> str:
     tailgate.operations.settings.quantities.InvalidValue: 0.0.0.0:7000 names no host to which a process can connect
     """
     host = address(text).rpartition(":")[0]
-    if host.strip("[]") in EVERY_ADDRESS:
+    if host in EVERY_ADDRESS:
         raise InvalidValue(f"{text} names no host to which a process can connect")
     return text

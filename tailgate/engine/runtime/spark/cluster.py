@@ -18,6 +18,7 @@ from pathlib import Path
 from tailgate.engine.runtime.spark.jvm import CLASSES, class_path
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.lake.host import java
+from tailgate.operations.settings.addresses import EVERY_ADDRESS
 
 STANDALONE = "spark://"
 OTHER_MASTERS = ("k8s://", "yarn", "mesos://", "local")
@@ -25,7 +26,6 @@ SECRET, SECRET_FILE = "spark.authenticate.secret", "spark.authenticate.secret.fi
 CLASS_PATH, JAVA_OPTIONS = "spark.executor.extraClassPath", "spark.executor.defaultJavaOptions"
 SECRET_BYTES_MAX = 4096
 ADDRESSES = ("spark.driver.host", "spark.driver.bindAddress")
-EVERYWHERE = ("", "0.0.0.0", "::", "[::]")  # all addresses of a machine, to which nobody can connect
 MASTERS = ("spark.master", "spark.remote")  # the option --master
 SECRET_NAME = re.compile("secret|password|token|access[.]?key", re.IGNORECASE)  # as spark.redaction.regex
 
@@ -81,7 +81,7 @@ def cluster(master: str | None, driver_host: str, conf: Iterable[tuple[str, str]
             raise InvalidParameterValue("--spark-conf needs --master")
         return None
     if master.startswith(STANDALONE):
-        if driver_host in EVERYWHERE:
+        if driver_host in EVERY_ADDRESS:
             raise InvalidParameterValue(
                 f'executors cannot connect to the address "{driver_host}"',
                 hint="Set --driver-host to the address of this machine that the workers of the cluster reach.",
