@@ -324,13 +324,16 @@ class ChildServer(ABC):
 
 
 def free_port(count: int = 1) -> int:
-    """Returns the first of consecutive ports of 127.0.0.1 on which no process listens. Never returns a port twice in a process."""
+    """Returns the first of consecutive ports of 127.0.0.1 on which no process listens. Raises ChildFailed.
+
+    It never returns a port twice in a process.
+    """
     for port in random.SystemRandom().sample(PORTS, PORT_TRIES):
         ports = range(port, port + count)
         if _given_out.isdisjoint(ports) and all(free("127.0.0.1", p) for p in ports):
             _given_out.update(ports)
             return port
-    raise OSError(f"no free port of 127.0.0.1 in {PORT_TRIES} tries between {PORTS.start} and {PORTS.stop}")
+    raise ChildFailed(f"no free port of 127.0.0.1 in {PORT_TRIES} tries between {PORTS.start} and {PORTS.stop}")
 
 
 def remembered_port(file: Path, port: int | None, server: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import base64
 import json
 import subprocess
@@ -15,9 +16,10 @@ from psycopg import errors
 
 from tailgate.gateway.asgi import access
 from tailgate.gateway.ksqldb.server.command import add_options, checked_arguments
+from tailgate.gateway.ksqldb.server.main import HttpServer
 from tailgate.gateway.ksqldb.server.options import Options
 from tailgate.gateway.security.tls import Files
-from tailgate.lake.errors import InvalidParameterValue
+from tailgate.lake.errors import InvalidParameterValue, SystemError_
 from tests.certificates import Authority
 from tests.gateway.ksqldb.test_push_views import views
 from tests.gateway.ksqldb.world import Api, KsqldbWorld
@@ -231,3 +233,9 @@ def test_files_of_tls_are_passed_on() -> None:
     for words in (files[:2], files[2:4], files[4:], files[2:]):
         with pytest.raises(InvalidParameterValue, match="belong together"):
             Options.of(arguments(*words), "127.0.0.1:8088", "g")
+
+
+def test_a_host_that_does_not_exist_is_an_error_that_names_it() -> None:
+    server = HttpServer(Options("unknown.invalid", 0, "127.0.0.1:1"))
+    with pytest.raises(SystemError_, match=r"could not resolve the address unknown\.invalid: "):
+        asyncio.run(server.start())

@@ -16,6 +16,7 @@ from tailgate.gateway.ksqldb.server.app import Api
 from tailgate.gateway.ksqldb.server.options import Options
 from tailgate.gateway.ksqldb.server.values import APPLICATION
 from tailgate.gateway.security.tls import Tls
+from tailgate.lake.errors import SystemError_
 from tailgate.lake.host.process_tls import joined
 
 BACKLOG = 100  # connections that wait in the kernel
@@ -33,10 +34,13 @@ class HttpServer:
         self.port = options.port
 
     async def start(self) -> None:
-        """Listens and serves. Raises OSError if the address is in use."""
+        """Listens and serves. Raises OSError if the address is in use, and 58000 if there is no such host."""
         options = self._options
         family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-        listening = socket.create_server((options.host, options.port), family=family, backlog=BACKLOG)
+        try:
+            listening = socket.create_server((options.host, options.port), family=family, backlog=BACKLOG)
+        except socket.gaierror as error:
+            raise SystemError_(f"could not resolve the address {options.host}: {error.strerror}") from error
         self.port = listening.getsockname()[1]
         await self._server.start([listening])
 
