@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailgate.gateway.http.server import HttpOptions, HttpServer
+from tailgate.gateway.mirrors.sandbox import stand_in_for_pandas
 from tailgate.gateway.resources import garbage
 from tailgate.gateway.resources.memory import Memory, begin, default
 from tailgate.gateway.resources.threads import BLOCKING, started
@@ -66,6 +67,7 @@ class Options:
 def run(options: Options) -> int:
     """Serves until SIGTERM or SIGINT. Returns the exit code."""
     sys.setswitchinterval(SWITCH_S)
+    stand_in_for_pandas()
     try:
         import uvloop
     except ImportError:

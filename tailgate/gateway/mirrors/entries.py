@@ -21,7 +21,8 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import Entry, Header
 
 KEPT = 2000  # entries: five minutes at six ticks a second; the log never removes younger ones
-KEPT_BYTES = 64 << 20  # of decoded and derived data; a larger entry is served and evicted first
+KEPT_BYTES = 64 << 20  # of decoded and derived data, checked at each CHECKED_EVERY-th entry; a larger entry is served and evicted first
+CHECKED_EVERY = 16
 TIMES_KEPT = 100_000  # entry times, 16 bytes each: a follower's first entry is found without reading the log
 
 
@@ -91,7 +92,7 @@ class Entries:
             self.note(entry.header)
             if len(self._known) > KEPT:
                 self._known.popitem(last=False)
-            if len(self._known) % 16 == 0:
+            if entry.header.n % CHECKED_EVERY == 0:
                 self._forget(sum(k.bytes for k in self._known.values()), self._most)
             return cached
 

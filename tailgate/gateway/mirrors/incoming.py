@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from tailgate.lake.types import WEIGHT, Field
 
-FEW_ROWS = 50  # that are parameters; for more, a scan costs less
+FEW_ROWS = 200  # that are parameters; for more, a scan costs less
 # a value from its number, the type of the numbers in Arrow and DuckDB, and the limit of their absolute values
 _FROM_NUMBER = {
     "DATE": ("DATE '1970-01-01' + {}", pa.int32(), "INTEGER", 2_000_000),

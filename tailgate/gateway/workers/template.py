@@ -20,6 +20,7 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 
+from tailgate.gateway.mirrors.sandbox import stand_in_for_pandas
 from tailgate.gateway.workers import messages
 from tailgate.lake.errors import OutOfMemory, StatementTooComplex, TailgateError
 
@@ -39,6 +40,7 @@ def main(number: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the gateway ends this one
     for name in MODULES:
         importlib.import_module(name)
+    stand_in_for_pandas()
     importlib.import_module(WARM).warm()
     gc.collect()
     gc.freeze()

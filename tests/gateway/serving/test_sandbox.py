@@ -1,6 +1,8 @@
 """Tests that a user's statement cannot reach files or settings, even if the binder failed to refuse it."""
 
 import gc
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -88,3 +90,35 @@ def test_a_register_is_one_connections_own() -> None:
             other.execute("SELECT * FROM x")
     finally:
         sandbox.close()
+
+
+# Prints how often pandas is looked for, and what DuckDB reads, in a process that cannot import pandas.
+WITHOUT_PANDAS = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Hidden(MetaPathFinder):
+    looked_for = 0
+
+    def find_spec(self, name, *_):
+        if name == "pandas":
+            Hidden.looked_for += 1
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Hidden())
+import duckdb
+import pyarrow as pa
+from tailgate.gateway.mirrors.sandbox import stand_in_for_pandas
+
+stand_in_for_pandas()
+Hidden.looked_for = 0
+connection = duckdb.connect()
+query = "SELECT unnest(CAST($1 AS BIGINT[])), unnest(CAST($2 AS VARCHAR[])), unnest(CAST($3 AS DOUBLE[]))"
+rows = connection.execute(query, [[1, None], ["a", None], [0.5, None]]).fetchall()
+print(Hidden.looked_for, rows, pa.array([1, None]).to_pylist())
+"""
+
+
+def test_duckdb_does_not_look_for_pandas_for_each_value() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_PANDAS], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "0 [(1, 'a', 0.5), (None, None, None)] [1, None]\n"

@@ -36,11 +36,13 @@ class HttpServer:
     async def start(self) -> None:
         """Listens and serves. Raises OSError if the address is in use, and 58000 if there is no such host."""
         options = self._options
-        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+        loop = asyncio.get_running_loop()
         try:
-            listening = socket.create_server((options.host, options.port), family=family, backlog=BACKLOG)
+            addresses = await loop.getaddrinfo(options.host or None, options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         except socket.gaierror as error:
             raise SystemError_(f"could not resolve the address {options.host}: {error.strerror}") from error
+        family, _, _, _, address = addresses[0]
+        listening = socket.create_server(address, family=family, backlog=BACKLOG)
         self.port = listening.getsockname()[1]
         await self._server.start([listening])
 
