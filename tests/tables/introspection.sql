@@ -101,3 +101,19 @@ SELECT obj_description(oid) AS a, obj_description(oid, 'pg_constraint') AS b FRO
 CREATE TABLE parentheses (x int CHECK ((((x > 0)))), y int CHECK ((y > 0) AND (y < 5)), z text CHECK ( ((z <> '(')) ));
 SELECT conname, pg_get_constraintdef(oid) AS d FROM pg_constraint WHERE conrelid = 'parentheses'::regclass AND conname <> 'parentheses_z_check' ORDER BY 1;
 DROP TABLE parentheses;
+-- what depends on tables, types and constraints
+CREATE TYPE of_weight AS ENUM ('light', 'heavy');
+CREATE TYPE of_size AS (a int, w of_weight);
+CREATE DOMAIN of_number AS int CHECK (VALUE > 0);
+CREATE TABLE owners (id int PRIMARY KEY, name varchar(20) NOT NULL UNIQUE);
+CREATE TABLE things (id serial PRIMARY KEY, owner int REFERENCES owners (id), w of_weight, price numeric(10,2) DEFAULT 1.5, n of_number, big bigint GENERATED ALWAYS AS IDENTITY, CONSTRAINT price_positive CHECK (price > 0));
+CREATE INDEX things_price ON things (price DESC, owner);
+CREATE INDEX owners_lower ON owners (lower(name)) WHERE id > 5;
+SELECT classid::regclass::text AS c, coalesce(k.conname, r.relname, ''), objsubid, refobjsubid, deptype FROM pg_depend LEFT JOIN pg_constraint k ON k.oid = objid LEFT JOIN pg_class r ON r.oid = objid WHERE refclassid = 'pg_class'::regclass AND refobjid IN ('things'::regclass, 'owners'::regclass) ORDER BY 1, 2, 3, 4, 5;
+SELECT classid::regclass::text AS c, objsubid, refobjsubid, deptype FROM pg_depend WHERE refobjid IN (SELECT oid FROM pg_type WHERE typname IN ('of_weight', 'of_size')) ORDER BY 1, 2, 3, 4;
+SELECT classid::regclass::text AS c, objsubid, refobjsubid, deptype FROM pg_depend WHERE refobjid = (SELECT oid FROM pg_type WHERE typname = 'of_number') AND classid <> 'pg_type'::regclass ORDER BY 1, 2, 3, 4;
+SELECT r.relname, refclassid::regclass::text AS f, deptype FROM pg_depend JOIN pg_class r ON r.oid = objid WHERE refclassid IN ('pg_constraint'::regclass, 'pg_namespace'::regclass) AND relkind <> 't' AND r.relname ~ '^(things|owners)' ORDER BY 1, 2, 3;
+DROP TABLE things, owners;
+DROP TYPE of_size;
+DROP TYPE of_weight;
+DROP DOMAIN of_number;

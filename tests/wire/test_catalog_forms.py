@@ -38,6 +38,15 @@ FORMS = (
     "SELECT 'abs(integer)'::regprocedure::oid, 'abs(bigint)'::regprocedure::oid::regprocedure::text",
     "SELECT has_table_privilege(1, 'select'), has_column_privilege(9999, 99::int2, 'select'), has_table_privilege(1259, 'select')",
     "SELECT pg_get_viewdef(1::oid, 0), pg_get_viewdef(1, true)",
+    "SELECT substring(array_to_string(ARRAY['x=1', 'y=20'], ','), 'y=([0-9]*)')::int, oid FROM pg_class WHERE oid = 1259",
+    "SELECT substring('a=5' FROM 'c='), pg_catalog.regexp_replace(relname, '^pg_(.*)', E'\\\\1x') FROM pg_class WHERE oid = 1259",
+    "SELECT n.xmax, n.*, n.oid FROM pg_namespace n WHERE n.xmin IS NOT NULL AND nspname = 'pg_catalog'",
+    "SELECT pg_catalog.oidvectortypes(proargtypes) FROM pg_proc WHERE proname = 'date_part' ORDER BY 1",
+    "SELECT count(*) FROM pg_class WHERE bpchar(relkind) = 'r'::bpchar AND int4(relnatts) > 1 AND oid = 1259",
+    "SELECT pg_catalog.pg_encoding_to_char(i) FROM (SELECT pg_catalog.generate_series(5, 7, 1) AS i) s",
+    "SELECT ARRAY(SELECT generate_series(1, 3)) AS a, oid FROM pg_class WHERE oid = 1259",
+    "SELECT e.name, e.comment FROM pg_catalog.pg_available_extensions() e WHERE name = 'plpgsql'",
+    "SELECT st.setting FROM pg_catalog.pg_show_all_settings() st WHERE st.name = 'default_table_access_method'",
 )
 # Forms that DuckDB does not plan after the rewrite.
 UNSUPPORTED = (

@@ -17,6 +17,7 @@ from tailgate.gateway.catalog.functions.catalog_functions import Functions
 from tailgate.gateway.catalog.functions.privileges import SECRET
 from tailgate.gateway.catalog.relations import database, item_status
 from tailgate.gateway.catalog.rewrite import REG, WORDS, rewrite
+from tailgate.gateway.catalog.tables import LISTED
 from tailgate.gateway.catalog.trees import folded, type_name
 from tailgate.gateway.catalog.typing import columns_of, type_of
 from tailgate.lake import errors
@@ -98,7 +99,7 @@ def _is_system(node: exp.Expr) -> bool:
 
 SESSION_FUNCTIONS = {*SEQUENCE_FUNCTIONS, *ACTIONS}
 SIGNATURES = {key: (types, result) for key, (types, result, _) in Functions().all.items()}
-NAMES = frozenset(SIGNATURES) | {("pg_get_keywords", 0)}
+NAMES = frozenset(SIGNATURES) | {(name, 0) for name in LISTED}
 
 
 WORDS_OF_IT = re.compile(
@@ -184,8 +185,8 @@ def too_many_joins() -> errors.TailgateError:
 
 def described(query: CatalogQuery, description: Sequence[tuple[str, str]]) -> Described:
     """Returns the result columns; `description` has DuckDB's names and types of them."""
-    kinds = columns_of(query.tree, [type for _, type in description])
-    return Described(_fields(query.tree, description, kinds), tuple(kinds))
+    columns = columns_of(query.tree, [type for _, type in description])
+    return Described(_fields(query.tree, description, columns), tuple(kind for _, kind in columns))
 
 
 def parameters(tree: exp.Expr, oids: Sequence[int]) -> tuple[Type, ...]:
@@ -225,12 +226,22 @@ COMPARED = {
 }
 
 
-def _fields(tree: exp.Query, description: Sequence[Sequence[object]], kinds: Sequence[str]) -> tuple[Field, ...]:
-    """Returns the result columns with PostgreSQL's names, such as a function's name or ?column?."""
+def _fields(tree: exp.Query, description: Sequence[Sequence[object]], columns: Sequence[tuple[str | None, str]]) -> tuple[Field, ...]:
+    """Returns the result columns with PostgreSQL's names, such as a function's name or ?column?.
+
+    Those of a star have their own names, also if DuckDB has changed one that occurs twice.
+    """
     names = [_name(item) for item in tree.selects]
-    if len(names) != len(kinds) or None in names:
-        names = [names[i] if len(names) == len(kinds) and names[i] else str(d[0]) for i, d in enumerate(description)]
-    return tuple(Field(str(name), type_of(kind)) for name, kind in zip(names, kinds, strict=True))
+    if len(names) != len(columns) or None in names:
+        names = [
+            names[i] if len(names) == len(columns) and names[i] else _given(str(d[0]), columns[i][0]) for i, d in enumerate(description)
+        ]
+    return tuple(Field(str(name), type_of(kind)) for name, (_, kind) in zip(names, columns, strict=True))
+
+
+def _given(shown: str, name: str | None) -> str:
+    """Returns the name of a column that DuckDB shows as `shown`, with a number if the name occurs twice."""
+    return name if name and re.fullmatch(re.escape(name) + r"_\d+", shown) else shown
 
 
 def _name(item: exp.Expr) -> str | None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from tailgate.gateway.catalog import text_functions
 from tailgate.gateway.catalog.duckdb_functions import NATIVE
 from tailgate.gateway.catalog.relations.database import array_columns
 from tailgate.gateway.catalog.tables import place_table
@@ -180,6 +181,9 @@ class _Rules:
             node.set("db", None)
         if node.name.lower() == "tableoid":
             return self.table_oid(node)
+        if node.name.lower() in XIDS and not node.this.args.get("quoted"):
+            xid = exp.Cast(this=exp.Literal.number(XIDS[node.name.lower()]), to=exp.DataType.build("UINTEGER", dialect="duckdb"))
+            return exp.alias_(xid, node.name.lower()) if isinstance(node.parent, exp.Select) and node in node.parent.expressions else xid
         if not node.table and node.name.lower() in WORDS and not node.this.args.get("quoted"):
             return self.function(node.name.lower(), [])
         return node
@@ -267,6 +271,10 @@ class _Rules:
             return exp.Cast(this=call("unnest", indexes), to=exp.DataType.build("INTEGER", dialect="duckdb"))
         if name == "aclexplode":
             return call("unnest", self.ours("acl_entries", arguments))
+        if name == "generate_series":
+            return call("unnest", call(name, *arguments))
+        if name == "oidvectortypes":
+            return text_functions.type_names(arguments[0])
         if name == "pg_partition_ancestors":  # there are no partitions
             return call("unnest", exp.Cast(this=exp.Array(expressions=[]), to=exp.DataType.build("UINTEGER[]", dialect="duckdb")))
         if name == "pg_listening_channels":
@@ -286,6 +294,8 @@ class _Rules:
             return self.ours(name, arguments)
         if name in NATIVE:
             return call(NATIVE[name], *arguments)
+        if (cast := text_functions.cast_call(name, arguments)) is not None:
+            return cast
         raise UndefinedFunction(
             f"function {name}({', '.join('unknown' for _ in arguments)}) does not exist",
             hint="No function matches the given name and argument types. You might need to add explicit type casts.",
@@ -334,12 +344,13 @@ def _listed(value: object) -> list[exp.Expr]:
     return [value] if isinstance(value, exp.Expr) else []
 
 
-SAME = {"user": "current_user", "current_role": "current_user", "current_catalog": "current_database"}
+SAME = {"user": "current_user", "current_role": "current_user", "current_catalog": "current_database", "regexp_replace": "regexp_replaced"}
 # Subclasses of sqlglot's Func that are syntax, or functions that have another name in NATIVE.
 SYNTAX = (
     exp.Case, exp.If, exp.Connector, exp.Predicate, exp.Cast, exp.Array, exp.Exists, exp.Explode, exp.ExplodingGenerateSeries,
     exp.GenerateSeries, exp.Unnest, exp.StrPosition, exp.LogicalAnd, exp.LogicalOr, exp.RowNumber, exp.ArrayToString, exp.Extract,
 )  # fmt: skip
+XIDS = {"xmin": 2, "xmax": 0}  # rows of the system catalog have no transactions: FrozenTransactionId and InvalidTransactionId
 WORDS = frozenset({"current_user", "session_user", "user", "current_catalog", "current_schema", "current_role"})
 OIDS = frozenset({"regclass_in", "to_regclass", "to_regtype", "to_regproc", "to_regnamespace", "pg_my_temp_schema"})
 INTEGERS = frozenset({"pg_backend_pid", "pg_char_to_encoding", "pg_relation_is_updatable", "inet_server_port", "inet_client_port"})
@@ -358,6 +369,7 @@ CLASSES: dict[type[exp.Expr], str] = {
     exp.StrToMap: "str_to_map",
     exp.CurrentTimestamp: "now",
     exp.Format: "format",
+    exp.RegexpReplace: "regexp_replace",
 }
 
 # A rule takes nodes of its class only.
@@ -376,6 +388,8 @@ RULES: dict[type[exp.Expr], Callable[[_Rules, Any], exp.Expr]] = {
     **dict.fromkeys((exp.ArrayOverlaps, exp.ArrayContainsAll), _Rules.array_operator),
     exp.Div: _Rules.division,
     exp.Unnest: _Rules.unnested,
+    exp.Substring: lambda _, node: text_functions.substring(node),
+    **dict.fromkeys((exp.GenerateSeries, exp.ExplodingGenerateSeries), lambda _, node: text_functions.series(node)),
     exp.Bracket: _Rules.bracket,
     exp.Column: _Rules.column,
     exp.Cast: _Rules.cast,

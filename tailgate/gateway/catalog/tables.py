@@ -22,6 +22,8 @@ EMPTY = {
     "pg_partition_ancestors": {"relid": "UINTEGER"},
     "pg_partition_tree": {"relid": "UINTEGER", "parentrelid": "UINTEGER", "isleaf": "BOOLEAN", "level": "INTEGER"},
 }
+# Functions in FROM that return the rows of a relation.
+LISTED = {"pg_get_keywords": "pg_keywords", "pg_show_all_settings": "pg_settings", "pg_available_extensions": "pg_available_extensions"}
 DERIVED = (*EMPTY, "generate_subscripts", "pg_listening_channels", "aclexplode")
 TABLE_FUNCTIONS = ("ExplodingGenerateSeries", "Unnest", "Explode", "GenerateSeries")
 
@@ -32,8 +34,10 @@ def place_table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> No
         if isinstance(table.this, exp.StringToArray) or (isinstance(table.this, exp.Anonymous) and table.this.name.lower() in DERIVED):
             _derived(table)
             return
-        if isinstance(table.this, exp.Anonymous) and table.this.name.lower() == "pg_get_keywords":
-            table.set("this", exp.to_identifier("pg_keywords"))
+        if isinstance(table.this, exp.Anonymous) and (relation := LISTED.get(table.this.name.lower())) is not None:
+            if table.args.get("alias") is None:
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(table.this.name.lower())))
+            table.set("this", exp.to_identifier(relation))
             table.set("db", exp.to_identifier("pg"))
         elif not isinstance(table.this, (exp.Unnest, exp.GenerateSeries)) and type(table.this).__name__ not in TABLE_FUNCTIONS:
             raise UndefinedFunction(

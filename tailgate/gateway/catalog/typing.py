@@ -12,6 +12,7 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, build_scope
 
 from tailgate.gateway.catalog.relations.database import relations
+from tailgate.gateway.catalog.tables import LISTED
 from tailgate.gateway.catalog.trees import folded, type_name
 from tailgate.lake.types import FACTS, Type
 
@@ -107,6 +108,7 @@ RESULTS = {
     "array_lower": "int4",
     "cardinality": "int4",
     "generate_subscripts": "int4",
+    "generate_series": "int4",
     "length": "int4",
     "strpos": "int4",
     "json_build_object": "json",
@@ -116,6 +118,9 @@ RESULTS = {
     "pg_partition_ancestors": "regclass",
     "pg_notification_queue_usage": "float8",
     "pg_relation_size": "int8",
+    "oidvectortypes": "text",
+    "regexp_replace": "text",
+    "substring": "text",
     "count": "int8",
     "row_number": "int8",
 }
@@ -129,8 +134,8 @@ OF_CLASS = {
 }
 
 
-def columns_of(tree: exp.Expr, duckdb_types: list[str]) -> list[str]:
-    """Returns the type names of the result columns."""
+def columns_of(tree: exp.Expr, duckdb_types: list[str]) -> list[tuple[str | None, str]]:
+    """Returns the names, None if unknown, and the type names of the result columns."""
     try:
         scope = build_scope(tree)
         outputs = _outputs(scope) if scope is not None else []
@@ -138,7 +143,7 @@ def columns_of(tree: exp.Expr, duckdb_types: list[str]) -> list[str]:
         outputs = []
     if len(outputs) != len(duckdb_types):
         outputs = [(None, None)] * len(duckdb_types)
-    return [name or by_duckdb(theirs) for (_, name), theirs in zip(outputs, duckdb_types, strict=True)]
+    return [(name, type or by_duckdb(theirs)) for (name, type), theirs in zip(outputs, duckdb_types, strict=True)]
 
 
 def by_duckdb(theirs: str) -> str:
@@ -198,8 +203,8 @@ def _source(source: exp.Table | Scope) -> list[Output]:
     if isinstance(source.this, exp.Identifier):
         schema = folded(source.args.get("db")) or "pg_catalog"
         return list(relations().get(f"{schema}.{folded(source.this)}", {}).items())
-    if isinstance(source.this, exp.Anonymous) and source.this.name.lower() == "pg_get_keywords":
-        return list(relations()["pg_catalog.pg_keywords"].items())
+    if isinstance(source.this, exp.Anonymous) and source.this.name.lower() in LISTED:
+        return list(relations()[f"pg_catalog.{LISTED[source.this.name.lower()]}"].items())
     if isinstance(source.this, (exp.Unnest, exp.Explode)) or "unnest" in type(source.this).__name__.lower():
         inner = source.this.expressions[0] if source.this.expressions else source.this.this
         array = RESULTS.get(inner.sql_name().lower()) if isinstance(inner, exp.Func) else None
@@ -225,7 +230,7 @@ def _type(node: exp.Expr | None, scope: Scope) -> str | None:
             name = {"sql_identifier": "name", "character_data": "varchar", "cardinal_number": "int4"}.get(name, name)
             return f"_{name[:-2]}" if name.endswith("[]") else name
         case exp.Column():
-            return _column(node, scope)
+            return "xid" if node.name.lower() in ("xmin", "xmax") else _column(node, scope)
         case exp.Literal():
             return "text" if node.is_string else "int4" if node.name.isdigit() and int(node.name) < 1 << 31 else None
         case exp.Null() | exp.DPipe():

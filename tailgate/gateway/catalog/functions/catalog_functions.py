@@ -25,6 +25,7 @@ from tailgate.gateway.catalog.relations.signatures import ENCODINGS
 from tailgate.gateway.settings.definitions import SERVER_VERSION
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import TailgateError
+from tailgate.sql.compute.regexp.functions import regexp_part, regexp_replace
 from tailgate.sql.compute.text.formatting import format_text
 from tailgate.sql.compute.text.strings import quote_literal
 from tailgate.sql.render.duckdb_functions import with_signature
@@ -240,4 +241,8 @@ OTHERS: list[Listed] = [
     ("format(text, text, text) text", formatted),
     ("format(text, text, text, text) text", formatted),
     ("quote_literal(text) text", quote_literal),
+    # their names differ from PostgreSQL's: a call of these functions alone does not make a query one of the system catalog
+    ("matched_part(text, text) text", regexp_part),
+    ("regexp_replaced(text, text, text) text", lambda text, pattern, by: regexp_replace(text, pattern, by, "")),
+    ("regexp_replaced(text, text, text, text) text", regexp_replace),
 ]

@@ -22,6 +22,7 @@ import duckdb
 import pyarrow as pa
 
 from tailgate.gateway.catalog.relations.access_lists import access_list, relation_grants
+from tailgate.gateway.catalog.relations.dependencies import pg_depend
 from tailgate.gateway.catalog.relations.rows import Row, all_rows, roles
 from tailgate.lake.catalog import FIRST_ID, Catalog
 from tailgate.lake.catalog.roles import SCHEMA_ID
@@ -153,7 +154,7 @@ def replace(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
     """Replaces the rows of items by those of the given catalog."""
     connection.begin()
     try:
-        for name, rows in all_rows(catalog):
+        for name, rows in (*all_rows(catalog), ("pg_depend", list(pg_depend(catalog)))):
             columns = OIDS.get(name) or [next(iter(relations()[f"pg_catalog.{name}"]))]
             public = f" OR oid = {SCHEMA_ID}" if name == "pg_namespace" else ""
             connection.execute(f"DELETE FROM pg.{name} WHERE {' OR '.join(f'{column} >= {FIRST_ID}' for column in columns)}{public}")

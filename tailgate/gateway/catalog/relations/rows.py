@@ -301,19 +301,6 @@ def pg_rewrite(catalog: Catalog) -> Iterator[Row]:
             }  # fmt: skip
 
 
-def pg_depend(catalog: Catalog) -> Iterator[Row]:
-    yield from sequence_rows.dependencies(catalog)
-    for item in own_relations(catalog):
-        if relkind(item) != "r":
-            yield _depends(REWRITE, RULES + item.id, CLASS, item.id, "i")
-            for other in item.depends:
-                yield _depends(REWRITE, RULES + item.id, CLASS, other, "n")
-
-
-def _depends(kind: int, oid: int, on_kind: int, on: int, how: str) -> Row:
-    return {"classid": kind, "objid": oid, "objsubid": 0, "refclassid": on_kind, "refobjid": on, "refobjsubid": 0, "deptype": how}
-
-
 def pg_proc(catalog: Catalog) -> Iterator[Row]:
     for item in catalog.visible:
         if not isinstance(item, Function):
@@ -343,7 +330,7 @@ def pg_auth_members(catalog: Catalog) -> Iterator[Row]:
 
 
 OURS = (
-    pg_auth_members, pg_namespace, pg_class, pg_attribute, pg_attrdef, pg_type, pg_index, pg_constraint, pg_rewrite, pg_depend, pg_proc,
+    pg_auth_members, pg_namespace, pg_class, pg_attribute, pg_attrdef, pg_type, pg_index, pg_constraint, pg_rewrite, pg_proc,
     sequence_rows.pg_sequence, enum_rows.pg_enum, pg_description, pg_default_acl,
 )  # fmt: skip
 TABLES = {f.__name__: f for f in OURS}

@@ -1,4 +1,4 @@
-"""Rows of pg_class, pg_sequence and pg_depend for sequences, and the shown text of defaults that use them.
+"""Rows of pg_class and pg_sequence for sequences, and the shown text of defaults that use them.
 
 `last_value` is the last value that a gateway has reserved.
 """
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tailgate.lake.catalog import Catalog, Item, Sequence, Table
+from tailgate.lake.catalog import Catalog, Item, Sequence
 from tailgate.lake.catalog.dropping import SEQUENCE
 from tailgate.lake.catalog.schemas import TEMPORARY_ID
 from tailgate.lake.keywords import quoted_text
@@ -45,18 +45,6 @@ def pg_sequence(catalog: Catalog) -> Iterator[dict[str, Any]]:
             "seqrelid": item.id, "seqtypid": FACTS[item.type].oid, "seqstart": item.start, "seqincrement": item.increment,
             "seqmax": item.maximum, "seqmin": item.minimum, "seqcache": item.cache, "seqcycle": item.cycle,
         }  # fmt: skip
-
-
-def dependencies(catalog: Catalog) -> Iterator[dict[str, Any]]:
-    """Yields the rows of pg_depend for the columns that own sequences."""
-    for item in catalog.each(Sequence):
-        if item.column:
-            table = catalog.expect(Table, item.depends[0])
-            number = [c.name for c in table.columns].index(item.column) + 1
-            yield {
-                "classid": CLASS, "objid": item.id, "objsubid": 0, "refclassid": CLASS, "refobjid": table.id, "refobjsubid": number,
-                "deptype": "i" if item.column in table.identity else "a",
-            }  # fmt: skip
 
 
 def shown_default(text: str, column: Field, catalog: Catalog) -> str:
