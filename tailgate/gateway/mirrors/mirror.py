@@ -12,7 +12,8 @@ connection and transaction, so all mirrors advance together.
 A scan that joins 500 changed keys with 1,000,000 rows takes 9 ms, and more for a key of several columns. A large mirror has an
 index of DuckDB (`tables` decides), which DuckDB uses for constants of one column: the key, or a hidden column `__hash`, the
 hash of a key of several columns or of other types than integers and text. A DELETE has the removed keys, or their hashes,
-as constants: 6 ms for 500 keys and any number of rows.
+as constants: 6 ms for 500 keys and any number of rows. A tick that removes more than KEYS_BY_INDEX_MAX keys has several
+DELETEs, unless it removes so many that a scan takes less time.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from tailgate.lake.types import WEIGHT, Field, arrow_schema
 HASH = "__hash"  # the column with the hash of the key
 PLAIN_TYPES = frozenset({"int2", "int4", "int8", "text", "varchar"})  # of a key whose values are constants, not their hashes
 KEYS_BY_INDEX_MAX = 2_000  # of a DELETE by the index; DuckDB scans the table for more (index_scan_max_count)
+ROWS_PER_KEY = 500  # that a scan reads in the time in which the index finds a key: 10 µs
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,25 +90,32 @@ def create_index(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
     connection.execute(f"CREATE INDEX {shape.table}_key ON {shape.table} ({column})")
 
 
-def apply_by_index(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table) -> None:
-    """Applies net changes to a mirror with an index, without a scan if few keys are removed."""
-    assert shape.key is not None
+def apply_by_index(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table, rows: int) -> None:
+    """Applies net changes to a mirror with an index. `rows`: of the mirror; they are scanned only if a tick removes a large part of them."""
     removed = positional(shape, changes.filter(pc.less(changes.column(WEIGHT), 0)))
-    few, plain = removed.num_rows <= KEYS_BY_INDEX_MAX, not _is_hashed(shape) and not removed.column(shape.key[0]).null_count
-    if removed.num_rows and few and plain:  # DuckDB uses the index only for constants
-        keys = ", ".join(map(_literal, removed.column(shape.key[0]).to_pylist()))
-        connection.execute(f"DELETE FROM {shape.table} WHERE c{shape.key[0]} IN ({keys})")
-    elif removed.num_rows:
-        condition = _same(shape, shape.key)
-        with incoming(connection, shape.columns, removed) as rows:
-            if few and _is_hashed(shape):
-                hashes = connection.execute(f"SELECT {_hash(shape)} FROM {rows.text}", rows.parameters).fetchall()
-                # DuckDB uses the index only if its column is in the first condition
-                condition = f"r.{HASH} IN ({', '.join(str(hash) for (hash,) in hashes)}) AND {condition}"
-            connection.execute(f"DELETE FROM {shape.table} AS r USING {rows.text} AS g WHERE {condition}", rows.parameters)
+    indexed = removed.num_rows * ROWS_PER_KEY <= max(rows, KEYS_BY_INDEX_MAX * ROWS_PER_KEY)
+    at_once = KEYS_BY_INDEX_MAX if indexed else removed.num_rows
+    for start in range(0, removed.num_rows, at_once or 1):
+        _delete(connection, shape, removed.slice(start, at_once), indexed)
     added = changes.filter(pc.greater(changes.column(WEIGHT), 0))
     if added.num_rows:
         fill(connection, shape, added, indexed=True)
+
+
+def _delete(connection: duckdb.DuckDBPyConnection, shape: Shape, removed: pa.Table, indexed: bool) -> None:
+    """Removes rows from a mirror with an index. `indexed`: by the index. DuckDB uses it only for constants."""
+    assert shape.key is not None
+    if indexed and not _is_hashed(shape) and not removed.column(shape.key[0]).null_count:
+        keys = ", ".join(map(_literal, removed.column(shape.key[0]).to_pylist()))
+        connection.execute(f"DELETE FROM {shape.table} WHERE c{shape.key[0]} IN ({keys})")
+        return
+    condition = _same(shape, shape.key)
+    with incoming(connection, shape.columns, removed) as rows:
+        if indexed and _is_hashed(shape):
+            hashes = connection.execute(f"SELECT {_hash(shape)} FROM {rows.text}", rows.parameters).fetchall()
+            # DuckDB uses the index only if its column is in the first condition
+            condition = f"r.{HASH} IN ({', '.join(str(hash) for (hash,) in hashes)}) AND {condition}"
+        connection.execute(f"DELETE FROM {shape.table} AS r USING {rows.text} AS g WHERE {condition}", rows.parameters)
 
 
 def _literal(key: int | str) -> str:

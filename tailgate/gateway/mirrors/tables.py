@@ -71,7 +71,7 @@ class Tables:
             self._optimize(figures.rows * len(weights) > PAIRS_MAX)
         more = len(weights) - 2 * removals
         if figures.indexed:
-            mirror.apply_by_index(connection, shape, changes)
+            mirror.apply_by_index(connection, shape, changes, figures.rows)
         elif shape.key is None or not removals or removals == len(weights) or not _in_place(figures.rows, removals):
             more = mirror.apply(connection, shape, changes)  # of a mirror without a key, copies of a row are one line
         else:

@@ -148,6 +148,14 @@ def test_a_large_table_has_an_index_of_its_key(monkeypatch: pytest.MonkeyPatch) 
             changing.apply(connection, shape, pa.concat_tables([rows(range(55, 65), 1, -1), rows(range(50, 65), 0, 1)]))
         assert len(explained.plans) == 2
         assert all("Index Scan" in plan and "Sequential Scan" not in plan for plan in explained.plans)
+        for rows_per_key, plans in ((1, 3), (10_000, 1)):  # many keys at once
+            explained.plans.clear()
+            monkeypatch.setattr(mirror, "KEYS_BY_INDEX_MAX", 4)
+            monkeypatch.setattr(mirror, "ROWS_PER_KEY", rows_per_key)
+            changing.apply(explained, shape, rows(range(100, 110), 0, -1))  # type: ignore[arg-type]
+            assert len(explained.plans) == plans
+            assert all(("Sequential Scan" in plan) == (plans == 1) for plan in explained.plans)
+            changing.apply(connection, shape, rows(range(100, 110), 0, 1))
 
 
 @pytest.mark.parametrize(("rows", "join"), [(100, "CROSS_PRODUCT"), (60_000, "HASH_JOIN")])
@@ -413,7 +421,7 @@ def test_few_changes_give_the_same_rows_as_many(
                 else:
                     mirror.apply(connection, shape, table)
             if keyed:
-                mirror.apply_by_index(connection, indexed, table)
+                mirror.apply_by_index(connection, indexed, table, len(now))
             one, other, *more = (
                 sorted(map(repr, mirror.rows(connection, shape).to_pylist())) for shape in (*shapes, *([indexed] if keyed else []))
             )
