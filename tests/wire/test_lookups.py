@@ -8,10 +8,12 @@ import time
 from collections.abc import Iterator
 
 import psycopg
+import pyarrow as pa
 import pytest
 
 from tailgate.gateway.answers import index
-from tailgate.lake.types import BOOL, INT8, TEXT, TIMESTAMPTZ
+from tailgate.gateway.serving.lookup_plans import AccessPath
+from tailgate.lake.types import BOOL, INT8, TEXT, TIMESTAMPTZ, Field, arrow_schema
 from tests.wire.live import ROWS, Live
 
 
@@ -84,6 +86,16 @@ def test_an_index_does_not_answer_while_it_has_a_part_of_a_tick(live: Live, monk
             assert [connection.execute(ask, (id,)).fetchall() for id in (0, 1)] == [[("new 0",)], [("new 1",)]]
         finally:
             complete.set()
+
+
+def test_an_index_is_filled_in_small_pieces() -> None:
+    """DuckDB answers meanwhile, and each answer needs several turns of the event loop."""
+    fields = (Field("id", INT8), Field("name", TEXT))
+    rows = pa.table([range(10_000), ["name"] * 10_000, [1] * 10_000], schema=arrow_schema(fields, weight=True))
+    filled = index.Index(fields, AccessPath(1, (0,), (0,), 2))
+    assert len(list(filled.apply(1, index.NetChanges(rows)))) == 10_000 / index.FIRST_PIECE_ROWS
+    assert len(list(filled.apply(2, index.NetChanges(rows)))) == 10_000 / index.PIECE_ROWS
+    assert filled.find((9_999,), 1) == ((9_999, b"name"),)
 
 
 def test_keys_of_several_columns_and_types(live: Live) -> None:

@@ -22,6 +22,7 @@ from tailgate.values import raw
 Row = tuple[Any, ...]  # of raw values
 ROW_BYTES = 300  # memory of a row without its values
 PIECE_ROWS = 2000  # rows of a batch that are applied at once, in about 4 ms: look-ups wait until the index has all rows of a tick
+FIRST_PIECE_ROWS = 250  # of the first batch, for which no look-up waits: DuckDB answers meanwhile
 
 
 class NetChanges:
@@ -85,9 +86,10 @@ class Index:
         it is not current.
         """
         self.bytes += changes.bytes
+        piece = FIRST_PIECE_ROWS if self.time < 0 else PIECE_ROWS
         for part in changes.parts:
-            for start in range(0, part.num_rows, PIECE_ROWS):
-                self._put(part.slice(start, PIECE_ROWS))
+            for start in range(0, part.num_rows, piece):
+                self._put(part.slice(start, piece))
                 if changes.rows > PIECE_ROWS:
                     yield
         self.time = time

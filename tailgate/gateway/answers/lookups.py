@@ -45,6 +45,7 @@ CATCH_UP_S = 0.05  # limits the wait for an index after a tick, before DuckDB an
 LOOKUPS_BEFORE = 20  # look-ups of a relation by its key before an index is created
 INDEXES_MAX = 16  # indexes that were created automatically; with the declared ones they may use a quarter of the clients' memory
 ANSWER_ROWS_MAX = 1_000  # larger results come from DuckDB: here they would block all other sessions
+FILL_PAUSE_S = 0.001  # between two pieces of the rows that fill an index, each of which takes about 0.5 ms
 IDLE_S = 60.0  # an index without a look-up for this time is dropped
 TEMPLATES_BYTES = 16 << 20
 TEXT_MAX = 1_000  # bytes of a query text that is matched with templates, which happens before each poll
@@ -233,8 +234,9 @@ class Lookups:
                 if not self._holds(net.bytes):
                     log.info("there is no memory for an index of rows of relation %d", way.relation)
                     return
+                pause = FILL_PAUSE_S if index.time < 0 else 0.0
                 for _ in index.apply(batch.time, net):
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(pause)
                 now = asyncio.get_running_loop().time()
                 if index.hits:
                     index.hits, idle = 0, now
