@@ -29,11 +29,19 @@ NOT_YET: set[str] = set()  # refused queries; this set may only shrink
 
 
 def test_views_are_their_queries(session: Any, tmp_path: Path, seed: int) -> None:
-    chance = random.Random(seed)
-    tables = {name: Table(16384 + 4 * i, name, columns) for i, (name, columns) in enumerate(TABLES.items())}
+    check_maintained(Views(session, tmp_path, streams(), 1), seed)
+
+
+def streams() -> World:
+    """Returns a world with the tables of the three streams."""
     world = World(0, tables=0)
-    world.tables = tuple(tables.values())
-    views = Views(session, tmp_path, world, 1)
+    world.tables = tuple(Table(16384 + 4 * i, name, columns) for i, (name, columns) in enumerate(TABLES.items()))
+    return world
+
+
+def check_maintained(views: Views, seed: int) -> None:
+    """Compares a view of each query with DuckDB after every tick. `views`: over `streams()`."""
+    chance, tables = random.Random(seed), {table.name: table for table in views.world.tables}
     views.function(FUNCTION)
     refused = {name for name in names() if not views.add(name, query(name))}
     assert refused == NOT_YET

@@ -70,8 +70,13 @@ def test_all_queries_exist() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("money", [pytest.param(MONEY, id="declared"), pytest.param(GENERAL, id="general")])
 def test_maintained(money: Type, server: duckdb.DuckDBPyConnection, session: Any, tmp_path: Path, seed: int) -> None:
-    shop = Shop(server, seed, money)
-    views = Views(session, tmp_path, shop, 2)
+    check_maintained(Views(session, tmp_path, Shop(server, seed, money), 2), server)
+
+
+def check_maintained(views: Views, server: duckdb.DuckDBPyConnection) -> None:
+    """Compares a view of each query with DuckDB, after the first rows and after each refresh. `views`: over a `Shop` of the server."""
+    shop = views.world
+    assert isinstance(shop, Shop)
     views.numeric_rules = OF_GENERAL
     for path in QUERIES:
         assert views.add(path.stem, path.read_text()), path.stem
