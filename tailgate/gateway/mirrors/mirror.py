@@ -91,7 +91,7 @@ def create_index(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
 
 
 def apply_by_index(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table, rows: int) -> None:
-    """Applies net changes to a mirror with an index. `rows`: of the mirror; they are scanned only if a tick removes a large part of them."""
+    """Applies net changes to a mirror with an index. `rows`: of the mirror. A scan is used only if a tick removes many of them."""
     removed = positional(shape, changes.filter(pc.less(changes.column(WEIGHT), 0)))
     indexed = removed.num_rows * ROWS_PER_KEY <= max(rows, KEYS_BY_INDEX_MAX * ROWS_PER_KEY)
     at_once = KEYS_BY_INDEX_MAX if indexed else removed.num_rows
