@@ -130,7 +130,7 @@ POSITION = "r.rowtime AS rowtime, r.rowpartition AS rowpartition, r.rowoffset AS
             f"readings AS r INNER JOIN a {ARRIVAL} AS a ON r.sensor = a.id WHERE r.sensor IS NOT NULL",
         ),
         (
-            "SELECT r.reading, a.id, x, rowtime AS t FROM readings r LEFT JOIN a ON r.area = a.id WHERE x > 1",
+            "SELECT r.reading, a.id, x, r.rowtime AS t FROM readings r LEFT JOIN a ON r.area = a.id WHERE x > 1",
             "reading id x t",
             "id",
             f"readings AS r LEFT JOIN a {ARRIVAL} AS a ON r.area = a.id WHERE r.area IS NOT NULL AND (a.x > 1)",

@@ -87,9 +87,8 @@ def test_the_position_of_a_joined_row(streams: Catalog) -> None:
     view, _, catalog = derived("CREATE STREAM s AS SELECT a.id, y FROM a JOIN b WITHIN 1 SECOND ON a.id = b.id EMIT CHANGES", streams)
     time = "greatest(a.rowtime, b.rowtime)"
     assert f'{time} AS rowtime, 0 AS rowpartition, "join 1".number AS rowoffset' in view.query
-    query = "SELECT a.id, rowtime AS t, b.rowtime AS u FROM a JOIN b WITHIN 1 SECOND ON a.id = b.id"
+    query = "SELECT a.id, b.rowtime AS u FROM a JOIN b WITHIN 1 SECOND ON a.id = b.id"
     view, _, _ = derived(f"CREATE STREAM s AS {query} EMIT CHANGES", streams)
-    assert f"extract(epoch FROM {time}) * 1000" in view.query
     assert "extract(epoch FROM b.rowtime) * 1000" in view.query
     above = "SELECT s.a_id, s.y, z FROM s JOIN c WITHIN 1 SECOND ON s.a_id = c.cid"
     view, _, _ = derived(f"CREATE STREAM r AS {above} EMIT CHANGES", catalog)

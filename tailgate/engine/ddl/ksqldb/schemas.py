@@ -123,7 +123,7 @@ class TopicSchemas:
             return ()
         schema = self._schema(part, format, id, statement.position)
         columns = (inferred if id is None else with_names)(schema, format.schema_name)
-        if part == "key" and format.name in UNWRAPPING and isinstance(columns, tuple):  # a key of these formats is one column
+        if (part == "key" or not format.wrapped) and format.name in UNWRAPPING and isinstance(columns, tuple):  # one column
             return TypeName("struct", arguments=tuple(type for _, type in columns), fields=tuple(name for name, _ in columns))
         return columns
 

@@ -91,16 +91,20 @@ class Scope:
         return f"{quoted(source.names[0])}.{quoted(column)}" if self.joined else quoted(column)
 
     def pseudo_column(self, reference: e.ColumnReference) -> str:
-        """Returns the text of a pseudo column; empty if there is none. Without a source it is that of the query's rows."""
+        """Returns the text of a pseudo column that one source has; empty if there is none."""
         if reference.column not in PSEUDO_COLUMNS:
             return ""
         if reference.source is None and reference.column == "rowtime":
             return self.rowtime
         if reference.source is None and self.position:
             return self.position[reference.column]
-        named = [source for source in self.sources if reference.source is None or reference.source in source.names]
-        owners = [source for source in named if source.has_position or reference.column in source.of_table]
+        sources = [source for source in self.sources if reference.source is None or reference.source in source.names]
+        owners = [source for source in sources if source.has_pseudo_column(reference.column)]
         return self.text(reference.column, owners[0]) if len(owners) == 1 else ""
+
+    def has_pseudo_column(self, column: str) -> bool:
+        """Returns whether the source itself has a pseudo column."""
+        return column in PSEUDO_COLUMNS and (self.has_position or column in self.of_table)
 
     def name(self, column: str, source: Scope) -> str:
         """Returns the name that SELECT * of a join gives to a column: SOURCE_COLUMN."""

@@ -210,9 +210,9 @@ class Translator:
             return self._parameters[reference.column]
         own = [source for source in scope.sources if reference.source is None or reference.source in source.names]
         owners = [source for source in own if reference.column in source.columns]
-        if len(owners) > 1:
+        if len(candidates := owners or [source for source in own if source.has_pseudo_column(reference.column)]) > 1:
             column = ksqldb_name(reference.column)
-            listed = " or ".join(f"{ksqldb_name(source.names[0])}.{column}" for source in owners)
+            listed = " or ".join(f"{ksqldb_name(source.names[0])}.{column}" for source in candidates)
             raise AmbiguousColumn(f"Column '{column}' is ambiguous. Could be {listed}.", position=reference.position)
         if owners:
             type = owners[0].columns[reference.column]

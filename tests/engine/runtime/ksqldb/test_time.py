@@ -139,7 +139,7 @@ def test_streams_join_within_a_time(world: World) -> None:
     world.stream("payed")
     world.send("placed", "a", 1, 1_000_000_000)
     world.send("payed", "a", 10, 1_000_004_000)
-    columns = "o.k AS k, o.n AS n, p.n AS m, rowtime AS t"
+    columns = "o.k AS k, o.n AS n, p.n AS m, GREATEST(o.rowtime, p.rowtime) AS t"
     query = f"SELECT {columns} FROM placed o LEFT JOIN payed p WITHIN 10 SECONDS {{}} ON o.k = p.k EMIT CHANGES"
     for name, grace in (("eager", ""), ("closed", "GRACE PERIOD 5 SECONDS")):
         world.engine.execute(f"CREATE STREAM {name} AS {query.format(grace)}", {"auto.offset.reset": "earliest"})

@@ -107,4 +107,6 @@ def _type(schema: dict[str, Any], parts: Parts) -> TypeName | None:
             return naming.struct((name, _type(member, parts)) for name, member in _members(schema))
         case "object" if isinstance(schema.get("additionalProperties"), dict):
             return naming.map_of(_type(schema["additionalProperties"], parts))
+        case None if isinstance(schema.get("enum"), list):
+            return types.VARCHAR
     return None

@@ -34,7 +34,8 @@ import tailgate.state.State;
  * the group changes.
  *
  * <p>With `retention`, the second port has times. When the greatest one, the stream time, has reached the column `end` of
- * a group plus `retention`, the group's row is retracted, and its state is released. All rows of a group have the same `end`.
+ * a group plus `retention`, the group's row is retracted, and its state is released. All rows of a group have the same `end`. A
+ * group that changes in this tick is released by the next one with input, so that readers of changes see its last row.
  *
  * <p>State: group → number of rows, {@link Accumulator}s; (group, value) → weight, in order, for
  * aggregates that need the values; with `retention` the stream time and (time of release, group). Cost: one look-up and one
@@ -142,15 +143,19 @@ final class Reduce extends Operator {
       if (always()) changes.computeIfAbsent(group.of(new GenericInternalRow(0)), newGroup);
       StreamClock clock = end < 0 ? null : new StreamClock(tick, id, CLOCK);
       if (clock != null) clock.advance(newest);
-      changes.forEach((key, change) -> change(tick, key, change, clock));
+      Set<ByteBuffer> changed = new HashSet<>();
+      changes.forEach((key, change) -> {
+        change(tick, key, change, clock);
+        if (clock != null && change.end + retention <= clock.time) changed.add(ByteBuffer.wrap(key));
+      });
       if (clock == null) return;
       tick.at(last);
-      release(tick, clock);
+      release(tick, clock, changed);
       clock.store();
     }
   }
 
-  /** Applies the change of a group. A group that is due is released. */
+  /** Applies the change of a group. */
   private void change(Tick tick, byte[] key, Group change, StreamClock clock) {
     byte[] stored = tick.state.get(id, 0, key, State.NONE);
     if (appendOnly && calls.length == 0 && stored != null) return;  // the number of copies is not needed
@@ -160,9 +165,7 @@ final class Reduce extends Operator {
     Object old = stored == null ? null : now.row(member);
     now.merge(change, member);
     long at = clock == null ? Long.MAX_VALUE : change.end + retention;
-    boolean isDue = clock != null && at <= clock.time;
-    if (isDue) removeValues(tick, key);
-    if (isDue || !always() && now.isZero()) {
+    if (!always() && now.isZero()) {
       if (stored != null) remove(tick, key, at);
     } else {
       if (clock != null && stored == null) {
@@ -172,7 +175,7 @@ final class Reduce extends Operator {
       byte[] bytes = buffer().encode(now);
       if (!Arrays.equals(bytes, stored)) tick.state.put(id, 0, key, State.NONE, bytes, stored == null);
     }
-    Object next = isDue ? null : now.row(member);
+    Object next = now.row(member);
     if (same(old, next)) return;
     tick.at(change.order);
     emit(tick, key, old, -1);
@@ -196,17 +199,20 @@ final class Reduce extends Operator {
       }
   }
 
-  /** Retracts and removes the groups whose time has come. */
-  private void release(Tick tick, StreamClock clock) {
+  /** Retracts and removes the groups whose time has come, other than those that have `changed` in this tick. */
+  private void release(Tick tick, StreamClock clock, Set<ByteBuffer> changed) {
     boolean any = false;
-    while (clock.due <= clock.time) {
+    long next = clock.due;
+    while (next <= clock.time) {
       List<byte[]> due = new ArrayList<>();
-      long next = Long.MAX_VALUE;
+      long later = Long.MAX_VALUE;
+      next = Long.MAX_VALUE;
       try (State.Entries entries = tick.state.entries(id, RELEASES, State.NONE)) {
         while (next == Long.MAX_VALUE && entries.next()) {
           byte[] place = entries.row();
           long at = StreamOperator.ordinal(ByteBuffer.wrap(place).getLong());
           if (at > clock.time || due.size() == RELEASED_AT_ONCE) next = at;
+          else if (changed.contains(ByteBuffer.wrap(place, 8, place.length - 8))) later = Math.min(later, at);
           else due.add(place);
         }
       }
@@ -219,7 +225,7 @@ final class Reduce extends Operator {
         remove(tick, key, StreamOperator.ordinal(ByteBuffer.wrap(place).getLong()));
         any = true;
       }
-      clock.expectFrom(next);
+      clock.expectFrom(Math.min(later, next));
     }
     if (any) tick.released(this, Math.floorDiv(clock.time - retention, 1000));
   }

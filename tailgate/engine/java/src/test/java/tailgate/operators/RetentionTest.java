@@ -52,6 +52,7 @@ class RetentionTest {
     long[] clock = {100, 100};
     long streamTime = 0;
     Set<Long> left = new HashSet<>();
+    Map<Long, Long> before = new HashMap<>();
     for (int t = 0; t < 8; t++) {
       List<ClosingTest.Sent> sent = ClosingTest.some(random, clock);
       for (ClosingTest.Sent s : sent) streamTime = Math.max(streamTime, s.time());
@@ -68,14 +69,32 @@ class RetentionTest {
       });
       for (var group : groups.entrySet()) {
         long end = group.getKey() + SIZE;
-        if (end + retention > streamTime)
+        boolean isKept = end + retention <= streamTime && before.getOrDefault(group.getKey(), 0L) != group.getValue()[0];
+        if (isKept || end + retention > streamTime)
           expected.add(row((int) (long) group.getKey(), new Timestamp(end), group.getValue()[0], (int) group.getValue()[1]), 1);
         else left.add(end);
+        before.put(group.getKey(), group.getValue()[0]);
       }
       assertEquals(expected, r.relation(1), "tick " + t);
       for (long released : r.last.released().values()) assertTrue(released <= streamTime - retention);
     }
     assertTrue(left.size() > 3);
+  }
+
+  /** The last row of a window that closes, changes and leaves in one tick is written before it leaves, and its end is not a deletion. */
+  @ParameterizedTest
+  @CsvSource({"false", "true"})
+  void lastRowsAreWritten(boolean last) {
+    Running r = Running.ordered(circuit(0, 10, last), 1);
+    r.tick(ClosingTest.records(List.of(new ClosingTest.Sent(0, 101, 1)), "stream"));
+    List<ClosingTest.Sent> more = new ArrayList<>();
+    for (long time : new long[] {102, 111, 900}) more.add(new ClosingTest.Sent(0, time, 2));
+    r.tick(ClosingTest.records(more, "stream"));
+    assertEquals(last ? 2 : 3, r.relation(1).size());
+    assertTrue(r.last.released().isEmpty());
+    r.tick(ClosingTest.records(List.of(new ClosingTest.Sent(0, 901, 5)), "stream"));
+    assertEquals(last ? 0 : 1, r.relation(1).size());
+    assertFalse(r.last.released().isEmpty());
   }
 
   /** The state of the aggregates does not grow with the stream, also that of aggregates that store values. */
