@@ -249,6 +249,8 @@ class Grammar(Definitions):
             (1, lambda: f"COMMENT ON {kind} {name} IS 'x'"),
             (0.5, lambda: f"COMMENT ON COLUMN {name}.n IS 'x'"),
             (0.5, lambda: f"COMMENT ON FUNCTION {self.of('own.f()', self.own('f'))} IS 'x'"),
+            (0.5, lambda: f"ALTER FUNCTION {self.of('own.f()', self.own('f'))} OWNER TO {self.of('low', 'helper', 'boss')}"),
+            (0.3, lambda: f"COMMENT ON EXTENSION plpgsql IS {self.of('NULL', chr(39) + 'PL/pgSQL procedural language' + chr(39))}"),
             (0.5, lambda: f"COMMENT ON SCHEMA {self.of('lo', 'own', 'public')} IS 'x'"),
             (0.5, lambda: f"ALTER SCHEMA {self.of('lo', 'he', 'own')} {self.of('RENAME TO boss', 'OWNER TO helper', 'OWNER TO boss')}"),
             (0.3, lambda: f"CREATE SCHEMA {self.of('boss', 'x')}"),

@@ -70,6 +70,7 @@ EXAMPLES = {  # for functions that the corpus does not call
     "parse_ident": """parse_ident('Shop."Orders"')""",
     "random": "random() < 1",
     "gen_random_uuid": "length(gen_random_uuid()::text)",
+    "uuid_generate_v4": "length(uuid_generate_v4()::text)",
     "jsonb_set_lax": """jsonb_set_lax('{"a": 1, "b": 2}', '{a}', NULL, true, 'delete_key')""",
     "<<": "inet '10.1.2.3' << '10.0.0.0/8'",
     "<<=": "inet '10.0.0.0/8' <<= '10.0.0.0/8'",

@@ -74,12 +74,12 @@ EXTENSIONS = frozenset("any_value max_by min_by latest_by_offset earliest_by_off
 
 @contextmanager
 def pgcrypto(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    """Adds the functions of pgcrypto to the server's database within a `with` block."""
-    connection.execute("CREATE EXTENSION IF NOT EXISTS pgcrypto")
+    """Adds the functions of pgcrypto and uuid-ossp to the server's database within a `with` block."""
+    connection.execute('CREATE EXTENSION IF NOT EXISTS pgcrypto; CREATE EXTENSION IF NOT EXISTS "uuid-ossp"')
     try:
         yield
     finally:
-        connection.execute("DROP EXTENSION IF EXISTS pgcrypto")
+        connection.execute('DROP EXTENSION IF EXISTS pgcrypto, "uuid-ossp"')
 
 
 def case_of(function: Function, seed: int) -> Case:

@@ -18,7 +18,7 @@ from tailgate.engine.ddl.composites import create_composite
 from tailgate.engine.ddl.definitions import check_definitions, check_types
 from tailgate.engine.ddl.endpoint import create_endpoint
 from tailgate.engine.ddl.enums import alter_type, create_enum
-from tailgate.engine.ddl.function import comment_on_function, create_function, drop_function
+from tailgate.engine.ddl.function import alter_function, comment_on_function, create_function, drop_function
 from tailgate.engine.ddl.kafka.connection import alter_secret, create_connection, create_secret
 from tailgate.engine.ddl.kafka.dead_letters import matching_letters
 from tailgate.engine.ddl.kafka.refresh import refresh_schema
@@ -49,6 +49,7 @@ __all__ = [
     "StartOffsets",
     "StartTime",
     "alter",
+    "alter_function",
     "alter_schema",
     "alter_secret",
     "alter_sequence",

@@ -28,7 +28,8 @@ from tailgate.sql.binder.expressions.sql_functions import is_built_in
 from tailgate.sql.binder.queries.function_bodies import check_body
 from tailgate.sql.drop import Notice, notice, removal
 from tailgate.sql.new_items import check_built_in, normalized
-from tailgate.sql.statements import CommentOnFunction, CreateFunction, DropFunction, FunctionName
+from tailgate.sql.statements import AlterFunction, CommentOnFunction, CreateFunction, DropFunction, FunctionName
+from tailgate.sql.tables.owners import given
 
 
 def create_function(statement: CreateFunction, text: str, catalog: Catalog, owner: int) -> tuple[Item, ...]:
@@ -148,6 +149,11 @@ def drop_function(statement: DropFunction, catalog: Catalog) -> tuple[Change, li
         else:
             removed[item.id] = item
     return removal(removed, catalog, notices, cascade=statement.cascade)
+
+
+def alter_function(statement: AlterFunction, catalog: Catalog) -> Change:
+    """Returns the change that gives a function to another owner."""
+    return given(find_function(statement.function, catalog), catalog.role(statement.owner).id, catalog)
 
 
 def comment_on_function(statement: CommentOnFunction, catalog: Catalog) -> Change:

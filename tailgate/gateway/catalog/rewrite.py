@@ -172,7 +172,7 @@ class _Rules:
         return node
 
     def bracket(self, node: exp.Bracket) -> exp.Expr:
-        if is_vector(node.this) and not node.meta.get(MADE):
+        if (is_vector(node.this) or node.this.name.lower() == "typname") and not node.meta.get(MADE):  # pg_dump has typname[0] = '_'
             node.set("expressions", [exp.Add(this=exp.Paren(this=e), expression=exp.Literal.number(1)) for e in node.expressions])
         return node
 
@@ -363,6 +363,7 @@ CLASSES: dict[type[exp.Expr], str] = {
     exp.CurrentVersion: "version",
     exp.CurrentCatalog: "current_database",
     exp.CurrentSchemas: "current_schemas",
+    exp.ArrayRemove: "array_remove",
     exp.ArraySize: "array_length",
     exp.GroupConcat: "string_agg",
     exp.StringToArray: "string_to_array",
@@ -388,6 +389,7 @@ RULES: dict[type[exp.Expr], Callable[[_Rules, Any], exp.Expr]] = {
     **dict.fromkeys((exp.ArrayOverlaps, exp.ArrayContainsAll), _Rules.array_operator),
     exp.Div: _Rules.division,
     exp.Unnest: _Rules.unnested,
+    exp.Case: lambda _, node: text_functions.case(node),
     exp.Substring: lambda _, node: text_functions.substring(node),
     **dict.fromkeys((exp.GenerateSeries, exp.ExplodingGenerateSeries), lambda _, node: text_functions.series(node)),
     exp.Bracket: _Rules.bracket,

@@ -4,13 +4,14 @@ substring(x FROM 'n=([0-9]*)')   → the group of the first match, or NULL
 oidvectortypes(proargtypes)      → the names of the types, with commas
 bpchar(x), text(x), int4(x)      → casts
 generate_series(1, 3) in SELECT  → its rows
+CASE … acldefault(…) ELSE '{}'   → an array without elements
 """
 
 from __future__ import annotations
 
 from sqlglot import exp
 
-from tailgate.gateway.catalog.trees import MADE, call
+from tailgate.gateway.catalog.trees import MADE, call, elements
 
 CASTS = {
     **dict.fromkeys(("bpchar", "text", "varchar", "name"), "VARCHAR"),
@@ -46,3 +47,14 @@ def series(node: exp.GenerateSeries | exp.ExplodingGenerateSeries) -> exp.Expr:
         return node
     bounds = [node.args[key] for key in ("start", "end", "step") if node.args.get(key) is not None]
     return call("unnest", call("generate_series", *bounds))
+
+
+def case(node: exp.Case) -> exp.Expr:
+    """Rewrites the array literals of a CASE that has an access list in another branch."""
+    branches = [(branch, "true") for branch in node.args["ifs"]] + ([(node, "default")] if node.args.get("default") is not None else [])
+    results = [of.args[key] for of, key in branches]
+    if any(isinstance(result, exp.Anonymous) and result.name.lower() == "acldefault" for result in results):
+        for of, key in branches:
+            if isinstance(literal := of.args[key], exp.Literal) and literal.is_string:
+                of.set(key, exp.Cast(this=elements(literal.name), to=exp.DataType.build("VARCHAR[]", dialect="duckdb")))
+    return node

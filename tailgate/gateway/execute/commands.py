@@ -16,9 +16,8 @@ from tailgate.lake import errors as e
 from tailgate.lake.catalog.names import Name, list_of, quoted
 from tailgate.lake.keywords import quoted_text
 from tailgate.sql import statements as s
+from tailgate.sql.grammar.extensions import EXTENSIONS
 from tailgate.sql.new_items import with_article
-
-PLPGSQL = "plpgsql"  # the only extension
 
 
 def set_modes(session: Session, modes: Sequence[str], prefix: str = "transaction_", *, local: bool = True) -> None:
@@ -176,15 +175,27 @@ def notify(session: Session, bound: Bound, statement: s.Notify, values: Sequence
 
 
 def create_extension(session: Session, bound: Bound, statement: s.CreateExtension, values: Sequence[object]) -> str:
-    """Executes CREATE EXTENSION of plpgsql, which exists, as in each database of PostgreSQL. Raises 42710, and 0A000 for others."""
+    """Executes CREATE EXTENSION of one that exists. Raises 42710, and 0A000 for others."""
     session.settings.check_writable("CREATE EXTENSION")
-    if statement.name != PLPGSQL:
+    if statement.name not in EXTENSIONS:
         hint = "The functions of Tailgate exist without extensions."
         raise e.FeatureNotSupported(f'extension "{statement.name}" is not available', hint=hint)
     if not statement.if_not_exists:
-        raise e.DuplicateObject(f'extension "{PLPGSQL}" already exists')
-    session.notice(f'extension "{PLPGSQL}" already exists, skipping', sqlstate=e.DuplicateObject.sqlstate)
+        raise e.DuplicateObject(f'extension "{statement.name}" already exists')
+    session.notice(f'extension "{statement.name}" already exists, skipping', sqlstate=e.DuplicateObject.sqlstate)
     return "CREATE EXTENSION"
+
+
+def comment_on_extension(session: Session, bound: Bound, statement: s.CommentOnExtension, values: Sequence[object]) -> str:
+    """Executes COMMENT ON EXTENSION with the comment that the extension has, as in a dump. Raises 42704, 42501, and 0A000 for others."""
+    session.settings.check_writable("COMMENT")
+    if (extension := EXTENSIONS.get(statement.name)) is None:
+        raise e.UndefinedObject(f'extension "{statement.name}" does not exist')
+    if not session.access.role.superuser:
+        raise e.InsufficientPrivilege(f"must be owner of extension {statement.name}")
+    if statement.text != extension.comment:
+        raise e.FeatureNotSupported("another comment on an extension is not supported")
+    return "COMMENT"
 
 
 def drop_absent(session: Session, bound: Bound, statement: s.DropAbsent, values: Sequence[object]) -> str:

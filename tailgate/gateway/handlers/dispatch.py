@@ -301,6 +301,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Discard: Executor(commands.discard),
     s.Define: Executor(commands.define),
     s.CreateExtension: Executor(commands.create_extension),
+    s.CommentOnExtension: Executor(commands.comment_on_extension),
     s.DropAbsent: Executor(commands.drop_absent),
     s.Listen: Executor(commands.listen),
     s.Unlisten: Executor(commands.unlisten),

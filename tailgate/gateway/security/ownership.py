@@ -108,8 +108,7 @@ class _Check:
                 else:
                     self._owners(name)
             case n.AdministerRoles(names):
-                for role in filter(None, (self._catalog.find_role(name.name) for name in names)):
-                    self._administers(role)
+                self._administers(names)
             case n.ManageRoles():
                 self._manages(need)
             case n.BeRole(name, action):
@@ -117,12 +116,12 @@ class _Check:
                     raise InsufficientPrivilege(f"permission denied to {action}")
             case n.GiveItem(name, owner, namespace):
                 self._give(name, owner, namespace)
+            case n.GiveFunction(function, owner):
+                self._give_function(function, owner)
             case n.GiveSchemas(roles, to):
                 self._give_schemas(roles, to)
             case n.BeSuperuser(action):
-                if action:
-                    raise InsufficientPrivilege(f"permission denied to {action}")
-                raise _must_be_superuser()
+                raise InsufficientPrivilege(f"permission denied to {action}") if action else _must_be_superuser()
             case n.ExistingDatabase(_):
                 pass  # `_check_exists` has raised the error
             case n.OwnDatabase(_):
@@ -154,13 +153,27 @@ class _Check:
 
     def _give(self, name: Name, owner: str, namespace: Namespace) -> None:
         """Checks OWNER TO."""
-        role, item = self._catalog.find_role(owner), self._catalog.find(name, namespace)
-        if role is None or item is None:
+        if (item := self._catalog.find(name, namespace)) is not None:
+            self._give_to(item, owner)
+
+    def _give_to(self, item: Item, owner: str) -> None:
+        if (role := self._catalog.find_role(owner)) is None:
             return
         self._member(owner)
         schema = self._catalog.schema_of(item)
         if not self._catalog.may(role, "CREATE", schema.id):
             raise InsufficientPrivilege(f"permission denied for schema {schema.name}")
+
+    def _give_function(self, reference: s.FunctionName, owner: str) -> None:
+        """Checks OWNER TO of a function. The engine reports one that does not exist."""
+        if (function := self._function(reference)) is not None:
+            self._give_to(function, owner)
+
+    def _function(self, reference: s.FunctionName) -> Function | None:
+        try:
+            return find_function(reference.name, reference.types, self._catalog)
+        except TailgateError:
+            return None
 
     def _member(self, name: str) -> None:
         role = self._catalog.find_role(name)
@@ -172,12 +185,8 @@ class _Check:
             self._owner(item)
 
     def _function_owner(self, reference: s.FunctionName) -> None:
-        try:
-            self._owner(find_function(reference.name, reference.types, self._catalog))
-        except InsufficientPrivilege:
-            raise
-        except TailgateError:
-            return
+        if (function := self._function(reference)) is not None:
+            self._owner(function)
 
     def _schema_owner(self, name: Name) -> None:
         schema = self._catalog.find_schema(name.name)
@@ -238,8 +247,9 @@ class _Check:
         if not self._role.createrole and not (need.own and roles and all(role.id == self._role.id for role in roles)):
             raise InsufficientPrivilege(need.error)
 
-    def _administers(self, role: Role) -> None:
-        if role.superuser:
-            raise InsufficientPrivilege("must be superuser to alter superusers")
-        if not (self._role.createrole or self._catalog.administers(self._role, role.id)):
-            raise InsufficientPrivilege(f'must have admin option on role "{role.name}"')
+    def _administers(self, names: Iterable[Name]) -> None:
+        for role in filter(None, (self._catalog.find_role(name.name) for name in names)):
+            if role.superuser:
+                raise InsufficientPrivilege("must be superuser to alter superusers")
+            if not (self._role.createrole or self._catalog.administers(self._role, role.id)):
+                raise InsufficientPrivilege(f'must have admin option on role "{role.name}"')

@@ -166,6 +166,7 @@ _ROWS = (
     Setting("max_index_keys", "32", fixed=True),
     Setting("max_prepared_transactions", "0", fixed=True),
     Setting("quote_all_identifiers", "off", "bool"),
+    Setting("restrict_nonsystem_relation_kind", ""),
     Setting("row_security", "on", "bool"),
     Setting("real_time_recency", "off", "bool", about="Makes queries wait until what Kafka holds is in."),
     Setting("real_time_recency_timeout", "10s", "ms", ("0", _DAY_MS), about="Sets how long real_time_recency may wait."),

@@ -123,6 +123,7 @@ ROWS = (
     Function("pg_typeof", ("any",), T, "'{name0}'", "CASE WHEN {0} IS NULL THEN '{name0}' ELSE '{name0}' END",
         strict=False, note="the result is text, not regtype"),
     Function("gen_random_uuid", (), "uuid", "", "CAST(gen_random_uuid() AS VARCHAR)", volatility="volatile"),
+    Function("uuid_generate_v4", (), "uuid", "", "CAST(gen_random_uuid() AS VARCHAR)", volatility="volatile"),
     Function("try", ("anyelement",), "anyelement", "tg_try({0})", "TRY({0})", strict=False),
     udf("unistr", (T,), T),
     udf("normalize", (T,), T, order=(0, "'NFC'")),

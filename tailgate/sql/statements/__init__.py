@@ -8,6 +8,7 @@ text ──► split ──► parse ──► the parser for the first word (`p
 
 from tailgate.lake.catalog.names import Name
 from tailgate.sql.statements.definitions import (
+    AlterFunction,
     AlterItem,
     AlterSchema,
     AlterSequence,
@@ -98,6 +99,7 @@ from tailgate.sql.statements.session_statements import (
     AlterSettings,
     AlterSystem,
     Begin,
+    CommentOnExtension,
     Commit,
     CreateExtension,
     CreateRole,
@@ -204,6 +206,7 @@ __all__ = [
     "AddValue",
     "AlterDefaultPrivileges",
     "AlterDomain",
+    "AlterFunction",
     "AlterItem",
     "AlterKsqldbItem",
     "AlterRole",
@@ -231,6 +234,7 @@ __all__ = [
     "ColumnDefinition",
     "ColumnName",
     "Comment",
+    "CommentOnExtension",
     "CommentOnFunction",
     "Commit",
     "ControlQueries",

@@ -219,7 +219,8 @@ class SequenceOptions:
     """The options of a sequence; None for those that are not set. MINVALUE and MAXVALUE are also None for NO MINVALUE and NO MAXVALUE.
 
     `owner`: the table and the column of OWNED BY; a column of '' is OWNED BY NONE. `unbounded`: "minimum" for NO MINVALUE, "maximum"
-    for NO MAXVALUE. `restarts`: RESTART is set, with the value `restart` or, for None, the start value.
+    for NO MAXVALUE. `restarts`: RESTART is set, with the value `restart` or, for None, the start value. `name`: of SEQUENCE NAME, with
+    which pg_dump names the sequence of an identity column.
     """
 
     type: Type | None = None
@@ -233,6 +234,7 @@ class SequenceOptions:
     unbounded: frozenset[str] = frozenset()
     restarts: bool = False
     restart: int | None = None
+    name: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +347,14 @@ class Comment:
     name: Name
     part: str
     text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AlterFunction:
+    """ALTER FUNCTION name [(types)] OWNER TO owner."""
+
+    function: FunctionName
+    owner: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from tailgate.sql.statements.needs import (
     OwnSchemas,
     checked_by_engine,
     of_alter,
+    of_alter_function,
     of_alter_role,
     of_alter_settings,
     of_alter_table,
@@ -187,6 +188,7 @@ TABLE: tuple[Kind, ...] = (
     ),
     Kind(s.Discard, {"DISCARD": session_parser.discard}, SESSION),
     Kind(s.CreateExtension, after("CREATE EXTENSION", session_parser.create_extension), SESSION, tag="CREATE EXTENSION"),
+    Kind(s.CommentOnExtension, {"COMMENT": alter.comment}, SESSION, tag="COMMENT"),
     Kind(d.DropAbsent, {"DROP": objects.drop}, SESSION),
     Kind(s.Listen, {"LISTEN": session_parser.listen}, SESSION, tag="LISTEN"),
     Kind(s.Unlisten, {"UNLISTEN": session_parser.unlisten}, SESSION, tag="UNLISTEN"),
@@ -250,6 +252,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(e.CreateDomain, after("CREATE DOMAIN", domains.create_domain), CATALOG, of_new_type, tag="CREATE DOMAIN"),
     Kind(e.AlterDomain, {"ALTER": objects.alter}, CATALOG, of_alter_type, tag="ALTER DOMAIN"),
     Kind(d.Comment, {"COMMENT": alter.comment}, CATALOG, of_comment, tag="COMMENT"),
+    Kind(d.AlterFunction, {"ALTER": objects.alter}, CATALOG, of_alter_function, tag="ALTER FUNCTION"),
     Kind(d.CommentOnFunction, {"COMMENT": alter.comment}, CATALOG, lambda t: (OwnFunctions((t.function,)),), tag="COMMENT"),
     # Kafka
     Kind(k.AlterSecret, {"ALTER": objects.alter}, CATALOG, of_owner, tag="ALTER SECRET"),

@@ -169,6 +169,14 @@ class GiveItem:
 
 
 @dataclass(frozen=True, slots=True)
+class GiveFunction:
+    """The membership in a role that becomes the owner of a function. The role itself needs CREATE in the schema of the function."""
+
+    function: FunctionName
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
 class GiveSchemas:
     """CREATE on the database if one of the roles owns a schema, which `to` gets."""
 
@@ -202,6 +210,7 @@ Need: TypeAlias = (
     | OwnDatabase
     | ExistingDatabase
     | GiveItem
+    | GiveFunction
     | GiveSchemas
     | BeSuperuser
 )
@@ -213,6 +222,10 @@ Needs: TypeAlias = tuple[Need, ...]
 
 def of_function(statement: d.CreateFunction) -> Needs:
     return (DefineFunction(statement.name, tuple(a.type for a in statement.arguments), statement.replace),)
+
+
+def of_alter_function(statement: d.AlterFunction) -> Needs:
+    return (OwnFunctions((statement.function,)), GiveFunction(statement.function, statement.owner))
 
 
 def of_connected(statement: k.CreateSource | k.CreateSink | k.CreateConnection) -> Needs:

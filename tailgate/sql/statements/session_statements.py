@@ -112,10 +112,18 @@ class Define:
 
 @dataclass(frozen=True, slots=True)
 class CreateExtension:
-    """CREATE EXTENSION [IF NOT EXISTS] name, of which only plpgsql exists."""
+    """CREATE EXTENSION [IF NOT EXISTS] name. The extensions of `sql.grammar.extensions` exist."""
 
     name: str
     if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CommentOnExtension:
+    """COMMENT ON EXTENSION name IS {text | NULL}."""
+
+    name: str
+    text: str | None
 
 
 @dataclass(frozen=True, slots=True)

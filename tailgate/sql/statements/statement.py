@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from tailgate.lake.types import Type
 from tailgate.sql.statements.definitions import (
+    AlterFunction,
     AlterItem,
     AlterSchema,
     AlterSequence,
@@ -73,6 +74,7 @@ from tailgate.sql.statements.session_statements import (
     AlterSettings,
     AlterSystem,
     Begin,
+    CommentOnExtension,
     Commit,
     CreateExtension,
     CreateRole,
@@ -121,7 +123,7 @@ Statement: TypeAlias = (
     | Define | Discard | Listen | Unlisten | Notify | Prepare | Execute | Deallocate | Empty
     | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
     | CreateRole | AlterRole | DropRole | Grant | GrantRole | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction
-    | AlterSystem | CommentOnFunction | CreateTableAs | AlterTable | AlterSequence | SetConstraints
+    | AlterSystem | AlterFunction | CommentOnExtension | CommentOnFunction | CreateTableAs | AlterTable | AlterSequence | SetConstraints
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
     | DropOwned | ReassignOwned

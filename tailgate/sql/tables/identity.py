@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.lake.catalog import Catalog, Change, Sequence, Table
-from tailgate.lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState
+from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, InvalidParameterValue, ObjectNotInPrerequisiteState
 from tailgate.lake.types import Field, Type
 from tailgate.sql.sequence_definitions import altered, with_options
 from tailgate.sql.statements.definitions import SequenceOptions
@@ -32,7 +32,12 @@ def _sequence(column: Field, generated: Generation, options: SequenceOptions, ta
     if generated != "serial":
         check_identity_type(column.type)
     names = {item.name for item in catalog.items.values() if item.schema == table.schema}
-    name = free_name(table.name, column.name, "seq", names.__contains__)
+    if options.name is None:
+        name = free_name(table.name, column.name, "seq", names.__contains__)
+    elif options.name.schema is not None and catalog.schema(options.name.schema).id != table.schema:
+        raise FeatureNotSupported("the sequence of an identity column in another schema than its table is not supported")
+    elif (name := options.name.name) in names:
+        raise DuplicateTable(f'relation "{name}" already exists')
     sequence = with_options(name, replace(options, type=options.type or column.type), catalog)
     return replace(sequence, depends=(table.id,), column=column.name, schema=table.schema, owner=table.owner)
 

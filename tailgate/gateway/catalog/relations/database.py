@@ -28,6 +28,7 @@ from tailgate.lake.catalog import FIRST_ID, Catalog
 from tailgate.lake.catalog.roles import SCHEMA_ID
 from tailgate.lake.catalog.schemas import DATABASE, TAILGATE
 from tailgate.lake.system_relations import COLUMNS
+from tailgate.sql.grammar.extensions import EXTENSIONS
 
 HERE = resources.files("tailgate.gateway.catalog.relations")
 
@@ -114,7 +115,8 @@ def build(connection: duckdb.DuckDBPyConnection) -> None:
         " rolconfig VARCHAR[], otherconfig VARCHAR[], comment VARCHAR); "
         "CREATE TABLE pg.made_grants"
         " (relation UINTEGER, attnum SMALLINT, grantor UINTEGER, grantee UINTEGER, privilege VARCHAR, grantable BOOLEAN); "
-        "CREATE TABLE pg.made_database (datacl VARCHAR[])"
+        "CREATE TABLE pg.made_database (datacl VARCHAR[]); "
+        "CREATE TABLE pg.made_extensions (name VARCHAR, version VARCHAR, comment VARCHAR)"
     )
     tables = {table_name(relation): columns for relation, columns in relations().items() if relation not in views}
     tables[SETTINGS] = relations()["pg_catalog.pg_settings"]
@@ -128,6 +130,8 @@ def build(connection: duckdb.DuckDBPyConnection) -> None:
                 connection.unregister("__rows")
             else:
                 insert(connection, f"pg.{relation}", rows)
+    extensions = [{"name": name, "version": each.version, "comment": each.comment} for name, each in EXTENSIONS.items()]
+    fill(connection, "pg.made_extensions", extensions)
     for relation, text in views.items():
         names = ", ".join(f'"{column}"' for column in relations()[relation])
         connection.execute(f"CREATE VIEW {table_name(relation)} ({names}) AS {text}")

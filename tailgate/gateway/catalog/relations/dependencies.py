@@ -29,15 +29,20 @@ from tailgate.gateway.catalog.relations.rows import (
     pg_attrdef,
     relkind,
 )
-from tailgate.lake.catalog import FIRST_ID, Catalog, Composite, Enum, Function, Index, Sequence, Table, UserType
+from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Composite, Enum, Function, Index, Sequence, Table, UserType
 from tailgate.lake.catalog.dropping import SEQUENCE
 from tailgate.lake.catalog.formats import IndexExpression
+from tailgate.lake.catalog.schemas import TAILGATE_ID
 from tailgate.lake.types import ARRAYS_OF_NAMED
+from tailgate.sql.grammar.extensions import PLPGSQL_OID
 
-ATTRDEF = 2604  # the oid of pg_attrdef
+ATTRDEF, EXTENSION = 2604, 3079  # oids of pg_attrdef and pg_extension
 
 
 def pg_depend(catalog: Catalog) -> Iterator[Row]:
+    yield _depends(NAMESPACE, TAILGATE_ID, EXTENSION, PLPGSQL_OID, "e")
+    for relation in SYSTEM_RELATIONS.values():
+        yield _depends(CLASS, relation.id, EXTENSION, PLPGSQL_OID, "e")
     yield from _of_relations(catalog)
     yield from _of_constraints(catalog)
     yield from _of_indexes(catalog)

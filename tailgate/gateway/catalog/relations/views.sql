@@ -41,7 +41,7 @@ SELECT rolname, rolsuper, true, rolcreaterole, rolcreatedb, rolcanlogin, rolrepl
 FROM pg.made_roles WHERE oid NOT IN (0, 10)
 
 -- view pg_catalog.pg_available_extensions
-SELECT extname, extversion, extversion, 'PL/pgSQL procedural language' FROM pg.pg_extension
+SELECT name, version, version, comment FROM pg.made_extensions
 
 -- view pg_catalog.pg_db_role_setting
 SELECT CASE WHEN oid > 0 THEN CAST(0 AS UINTEGER) ELSE pg_database_oid() END, oid, rolconfig FROM pg.made_roles WHERE rolconfig IS NOT NULL
@@ -59,6 +59,18 @@ FROM pg.made_roles WHERE comment IS NOT NULL
 SELECT r.oid, r.rolname, r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreatedb, r.rolcanlogin, r.rolreplication, r.rolbypassrls,
        r.rolconnlimit, m.rolpassword, r.rolvaliduntil
 FROM pg.pg_roles r LEFT JOIN pg.made_roles m ON m.oid = r.oid
+
+-- view pg_catalog.pg_init_privs
+SELECT oid, CAST(1259 AS UINTEGER), CAST(0 AS INTEGER), 'i', relacl FROM pg.pg_class
+WHERE relacl IS NOT NULL AND (oid < 16384 OR relnamespace IN (SELECT oid FROM pg.pg_namespace WHERE nspname = 'tailgate'))
+UNION ALL
+SELECT attrelid, CAST(1259 AS UINTEGER), CAST(attnum AS INTEGER), 'i', attacl FROM pg.pg_attribute WHERE attacl IS NOT NULL AND attrelid < 16384
+UNION ALL
+SELECT oid, CAST(1255 AS UINTEGER), CAST(0 AS INTEGER), 'i', proacl FROM pg.pg_proc WHERE proacl IS NOT NULL AND oid < 16384
+UNION ALL
+SELECT oid, CAST(2615 AS UINTEGER), CAST(0 AS INTEGER), 'i', CASE WHEN oid = 2200
+       THEN ['pg_database_owner=UC/pg_database_owner', '=U/pg_database_owner'] ELSE nspacl END
+FROM pg.pg_namespace WHERE oid < 16384 AND nspacl IS NOT NULL OR oid = 2200 OR nspname = 'tailgate'
 
 -- view pg_catalog.pg_shadow
 SELECT r.rolname, r.oid, r.rolcreatedb, r.rolsuper, r.rolreplication, r.rolbypassrls, m.rolpassword, r.rolvaliduntil, r.rolconfig

@@ -8,6 +8,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.schemas import SCHEMA
 from tailgate.lake.errors import (
     AmbiguousFunction,
     FeatureNotSupported,
@@ -37,6 +38,7 @@ from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.casts import OUTPUT
 from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.functions.entry import Function
+from tailgate.sql.grammar.extensions import EXTENSIONS
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.type_resolution import WITHOUT_NAME
 from tailgate.sql.plan import And, Call, Case, Coalesce, GreatestLeast, InList, IsNull, Literal, Not, Or, Parameter, Scalar
@@ -63,6 +65,7 @@ def _unit_error(sqlstate: str, refused: str) -> Function:
     )
 
 
+OF_EXTENSIONS = {(SCHEMA, name) for extension in EXTENSIONS.values() for name in extension.functions}  # as a dump names them
 UNKNOWN_UNIT, UNSUPPORTED_UNIT = _unit_error("22023", "recognized"), _unit_error("0A000", "supported")
 
 
@@ -76,7 +79,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
         return sql_functions.bind_routine(binder, node, items)
     if name in SEQUENCE_FUNCTIONS and schema in (None, "pg_catalog"):
         return bind_sequence_call(binder, name, nodes, at)
-    if schema is not None and schema not in SCHEMAS:
+    if schema is not None and schema not in SCHEMAS and (schema, name) not in OF_EXTENSIONS:
         if not binder.level.names.types_only:
             binder.level.names.catalog.schema(schema, at)
         raise UndefinedFunction(f"function {schema}.{name} does not exist", position=at)

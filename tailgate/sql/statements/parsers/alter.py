@@ -20,6 +20,7 @@ from tailgate.sql.statements.parsers.sequences import alter_sequence
 from tailgate.sql.statements.parsers.tables.alter_table import alter_table, at_parameters, parameters
 from tailgate.sql.statements.parsers.types.domains import alter_domain
 from tailgate.sql.statements.parsers.types.enums import alter_type
+from tailgate.sql.statements.session_statements import CommentOnExtension
 from tailgate.sql.statements.tables import AlterTable
 from tailgate.sql.statements.types import AlterDomain, AlterType
 
@@ -108,13 +109,15 @@ def _reset(cursor: Parser) -> tuple[tuple[str, None], ...]:
     return (("retain history for", None),)
 
 
-def comment(cursor: Parser) -> Comment | CommentOnFunction:
+def comment(cursor: Parser) -> Comment | CommentOnExtension | CommentOnFunction:
     """Parses COMMENT ON kind name IS {text | NULL}."""
     start = cursor.position
     cursor.expect_word("comment")
     cursor.expect_word("on")
     if cursor.accept_word("function"):
         return CommentOnFunction(function_name(cursor), _comment_text(cursor))
+    if cursor.accept_word("extension"):
+        return CommentOnExtension(name(cursor).name, _comment_text(cursor))
     if cursor.accept_word("constraint"):
         constraint = name(cursor).name
         cursor.expect_word("on")

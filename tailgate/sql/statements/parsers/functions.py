@@ -23,8 +23,9 @@ from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import named_type, resolve
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.lexer.tokens import Token
-from tailgate.sql.statements.definitions import CreateFunction, DropFunction, FunctionArgument, FunctionName
+from tailgate.sql.statements.definitions import AlterFunction, CreateFunction, DropFunction, FunctionArgument, FunctionName
 from tailgate.sql.statements.parsers.clauses import query, relation_name, since
+from tailgate.sql.statements.parsers.roles.roles import role_name
 from tailgate.sql.statements.values import QueryText
 
 LANGUAGES = "plpgsql c internal plpython3u plpythonu plperl plperlu pltcl pltclu plv8 java javascript python".split()
@@ -285,6 +286,18 @@ def function_name(cursor: Parser) -> FunctionName:
     if not cursor.at("("):
         return FunctionName(this)
     return FunctionName(this, tuple(a.type for a in _arguments(cursor)))
+
+
+def alter_function(cursor: Parser) -> AlterFunction | None:
+    """Parses FUNCTION name [(types)] OWNER TO role, after ALTER. Returns None and consumes nothing for other forms of ALTER."""
+    start = cursor.index
+    if not cursor.accept_word("function"):
+        return None
+    function = function_name(cursor)
+    if not cursor.accept_word("owner", "to"):
+        cursor.index = start
+        return None
+    return AlterFunction(function, role_name(cursor).name)
 
 
 def drop_function(cursor: Parser) -> DropFunction:

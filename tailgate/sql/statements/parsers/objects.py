@@ -9,6 +9,7 @@ from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.definitions import (
+    AlterFunction,
     AlterItem,
     AlterSchema,
     AlterSequence,
@@ -31,7 +32,7 @@ from tailgate.sql.statements.kafka_statements import (
 from tailgate.sql.statements.parsers.absent import drop_absent
 from tailgate.sql.statements.parsers.alter import KINDS, alter_item
 from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, query, relation_name, setting_name, since, with_options
-from tailgate.sql.statements.parsers.functions import drop_function, function_name
+from tailgate.sql.statements.parsers.functions import alter_function, drop_function, function_name
 from tailgate.sql.statements.parsers.kafka.connections import alter_secret
 from tailgate.sql.statements.parsers.roles.roles import KINDS as ROLES
 from tailgate.sql.statements.parsers.roles.roles import alter_role, drop_role
@@ -135,6 +136,7 @@ def alter(
 ) -> (
     AlterItem
     | AlterTable
+    | AlterFunction
     | AlterSequence
     | AlterType
     | AlterDomain
@@ -154,6 +156,8 @@ def alter(
         return alter_schema(cursor)
     if (secret := alter_secret(cursor)) is not None:
         return secret
+    if (function := alter_function(cursor)) is not None:
+        return function
     altered = alter_item(cursor)
     if altered is not None:
         return altered

@@ -51,15 +51,15 @@ def identity_options(cursor: Parser) -> SequenceOptions:
     """Parses [(options)] of an identity column."""
     if not cursor.accept("("):
         return SequenceOptions()
-    settings = sequence_options(cursor)
+    settings = sequence_options(cursor, of_identity=True)
     cursor.expect(")")
     return settings
 
 
-def sequence_options(cursor: Parser, *, altering: bool = False) -> SequenceOptions:
-    """Parses the options of a sequence; RESTART is one if `altering`. Raises 42601 if an option occurs twice."""
+def sequence_options(cursor: Parser, *, altering: bool = False, of_identity: bool = False) -> SequenceOptions:
+    """Parses the options of a sequence: RESTART if `altering`, SEQUENCE NAME if `of_identity`. Raises 42601 if one occurs twice."""
     result, names = SequenceOptions(), set[str]()
-    others = ("as", "cycle", "owned", *(("restart",) if altering else ()))
+    others = ("as", "cycle", "owned", *(("restart",) if altering else ()), *(("sequence",) if of_identity else ()))
     while True:
         at, negated = cursor.position, cursor.at_word("no")
         word = cursor.peek().value if negated else cursor.token.value
@@ -78,6 +78,9 @@ def sequence_options(cursor: Parser, *, altering: bool = False) -> SequenceOptio
             result = replace(result, type=resolve(type_name(cursor)))
         elif word == "cycle":
             result = replace(result, cycle=True)
+        elif word == "sequence":
+            cursor.expect_word("name")
+            result = replace(result, name=relation_name(cursor))
         elif word == "restart":
             result = replace(result, restarts=True, restart=signed_integer(cursor) if _at_number(cursor) else None)
         elif word == "owned":

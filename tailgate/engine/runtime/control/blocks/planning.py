@@ -29,6 +29,7 @@ from tailgate.sql.sequence_definitions import create_sequence
 from tailgate.sql.statements import (
     AlterDefaultPrivileges,
     AlterDomain,
+    AlterFunction,
     AlterItem,
     AlterKsqldbItem,
     AlterSchema,
@@ -68,7 +69,16 @@ from tailgate.sql.tables.indexes import create_index
 
 Dropping = Drop | DropFunction | DropSchema
 Altering = (
-    AlterItem | AlterType | AlterDomain | AlterSequence | AlterSchema | CreateSchema | Comment | CommentOnFunction | ddl.RoleStatement
+    AlterItem
+    | AlterFunction
+    | AlterType
+    | AlterDomain
+    | AlterSequence
+    | AlterSchema
+    | CreateSchema
+    | Comment
+    | CommentOnFunction
+    | ddl.RoleStatement
 )
 TypeStatement = CreateEnum | CreateComposite | CreateDomain | CreateKsqldbType | DropKsqldbType
 Defining = Creation | AlterKsqldbItem | TypeStatement | CreateIndex | CreateSequence | AlterTable | Dropping | Altering
@@ -76,8 +86,8 @@ Defining = Creation | AlterKsqldbItem | TypeStatement | CreateIndex | CreateSequ
 # the statements that a transaction block may contain: they change the catalog and nothing else
 IN_BLOCKS = (
     CreateView | CreateTable | CreateFunction | CreateIndex | CreateSequence | AlterSequence | AlterTable | Dropping | AlterItem
-    | AlterSchema | CreateSchema | Comment | CommentOnFunction | Grant | CreateEnum | CreateComposite | AlterType | CreateDomain
-    | DropOwned | ReassignOwned | AlterSettings | AlterDefaultPrivileges
+    | AlterFunction | AlterSchema | CreateSchema | Comment | CommentOnFunction | Grant | CreateEnum | CreateComposite | AlterType
+    | CreateDomain | DropOwned | ReassignOwned | AlterSettings | AlterDefaultPrivileges
 )  # fmt: skip
 BLOCK_KINDS = ("table", "view", "materialized view", "index", "sequence", "type", "domain")  # of objects that a block may drop or alter
 
@@ -160,6 +170,8 @@ class Planning:
                 return planned
             case AlterItem():
                 return _planned(tag, *ddl.alter(statement, catalog))
+            case AlterFunction():
+                return Planned(tag, ddl.alter_function(statement, catalog))
             case CreateSchema():
                 return _planned(tag, *ddl.create_schema(statement, creator, catalog))
             case AlterSchema():
