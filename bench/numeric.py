@@ -24,7 +24,7 @@ from tailgate.engine.runtime.spark import session as spark
 from tailgate.lake.catalog import Catalog, Change, Source, Table
 from tailgate.lake.types import GENERAL, Field, Type
 from tailgate.sql.bind import bind_query
-from tailgate.sql.numeric_types import OF_GENERAL, UNIFORM, WITH_GENERAL
+from tailgate.sql.numeric_types import MAINTAINED, UNIFORM, WITH_GENERAL
 from tailgate.sql.plan import Project
 from tailgate.sql.render.dialects import SPARK
 from tailgate.sql.render.duckdb import render
@@ -97,7 +97,7 @@ def edges(rows: int) -> None:
 
 def edge(session: Any, frame: Any, text: str, rows: int) -> float:
     """Returns the CPU time per row of the expression of a query in ns."""
-    plan = bind_query(text, Catalog().apply(Change((ITEM, UNDECLARED))), view=True, numeric_rules=OF_GENERAL).plan
+    plan = bind_query(text, Catalog().apply(Change((ITEM, UNDECLARED))), view=True, numeric_rules=MAINTAINED).plan
     while isinstance(plan, Project) and isinstance(plan.input, Project):
         plan = plan.input
     assert isinstance(plan, Project)

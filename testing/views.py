@@ -39,7 +39,7 @@ from tailgate.lake.types import Field, arrow_schema
 from tailgate.lake.writer.inbox import TABLE
 from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
-from tailgate.sql.numeric_types import EXACT
+from tailgate.sql.numeric_types import MAINTAINED
 from tailgate.sql.plan.traversal import bottom_up
 from tailgate.sql.statements import CreateFunction, parse
 from testing.random_queries import Table
@@ -56,7 +56,7 @@ Changes = Sequence[tuple[Table, Row, int]]
 class Views:
     """Views whose ticks are Spark jobs, with the current rows of all relations in `rows`."""
 
-    numeric_rules = EXACT
+    numeric_rules = MAINTAINED
 
     def __init__(self, session: Any, folder: Path, world: World, partitions: int) -> None:
         from tailgate.engine.runtime.spark.circuits import Circuits

@@ -21,7 +21,7 @@ from tailgate.sql.binder.writes.writes import Writes
 from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_query
-from tailgate.sql.numeric_types import EXACT, OF_GENERAL, typed_by
+from tailgate.sql.numeric_types import EXACT, MAINTAINED, typed_by
 from tailgate.sql.plan import Query
 from tailgate.sql.plan.null_folding import fold_nulls
 from tailgate.sql.statements.definitions import CreateView
@@ -91,7 +91,7 @@ def bind_write(
     return Query(plan, columns, types, tuple(binder.names.used), tuple(binder.names.places.items()), demands)
 
 
-def bind_view(statement: CreateView, catalog: Catalog, numeric_rules: int = OF_GENERAL) -> Query:
+def bind_view(statement: CreateView, catalog: Catalog, numeric_rules: int = MAINTAINED) -> Query:
     """Binds the query of CREATE VIEW and names its columns as in the statement.
 
     Raises 42601 if the statement names too many columns, and 42701 if a name occurs twice.

@@ -15,9 +15,11 @@ digits: the state of their operators has these types.
     sum                      (38, s)
     min, max, abs, - a       as the argument
 
-By the rules `OF_GENERAL`, which new views follow, a result is general (`lake.types`) if an operand is. By the rules
-`WITH_GENERAL`, all other results are general, too: quotients, averages, roots, results that may have more than 38
-digits, and choices between values of several scales. Queries that no view maintains follow these rules.
+By the rules `OF_GENERAL`, which the queries of ksqlDB and views of earlier versions follow, a result is general
+(`lake.types`) if an operand is. By the rules `WITH_GENERAL`, all other results are general, too: quotients, averages,
+roots, results that may have more than 38 digits, and choices between values of several scales. Queries that no view
+maintains follow these rules. New views follow the rules `MAINTAINED`: the same, but arrays and the arguments of functions
+that only DuckDB computes with general numerics are fixed.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from functools import wraps
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import GENERAL, NUMERIC_PRECISION, NUMERIC_SCALE, Type, numeric
 
-UNIFORM, EXACT, WITH_GENERAL, OF_GENERAL = 1, 2, 3, 4  # the rules by which a query is typed
+UNIFORM, EXACT, WITH_GENERAL, OF_GENERAL, MAINTAINED = 1, 2, 3, 4, 5  # the rules by which a query is typed
 DIGITS = {"int2": 5, "int4": 10, "int8": 19}  # of integers
 DIVISOR_DIGITS_MIN = 9  # before the decimal point of a divisor
 PRODUCT_SCALE_MAX = 18  # of a product that may have more than 38 digits; a larger scale leaves too few digits before the point
@@ -57,23 +59,30 @@ def sized(precision: int, scale: int) -> Type:
 
 def may_be_general() -> bool:
     """Returns whether results of fixed operands may be general."""
-    return _rules.get() == WITH_GENERAL
+    return _rules.get() in (WITH_GENERAL, MAINTAINED)
 
 
 def keeps_general() -> bool:
     """Returns whether general columns are read as they are; otherwise with 16 digits after the decimal point."""
-    return _rules.get() in (WITH_GENERAL, OF_GENERAL)
+    return _rules.get() in (WITH_GENERAL, OF_GENERAL, MAINTAINED)
 
 
 def is_maintained() -> bool:
     """Returns whether general results are only those that a view can maintain."""
-    return _rules.get() == OF_GENERAL
+    return _rules.get() in (OF_GENERAL, MAINTAINED)
 
 
 @contextmanager
 def without_general() -> Iterator[None]:
     """Types expressions by rules without general results within the context."""
     with typed_by(EXACT if keeps_general() else _rules.get()):
+        yield
+
+
+@contextmanager
+def of_elements(is_array: bool = True) -> Iterator[None]:
+    """Types the elements of arrays within the context: in views they are fixed. Other values follow the rules as they are."""
+    with typed_by(EXACT if is_array and is_maintained() else _rules.get()):
         yield
 
 
@@ -101,6 +110,12 @@ def full(type: Type) -> Type:
     """Returns the type of a column that shows a computed numeric: 38 digits, so that it stays if the expression changes."""
     is_computed = type.name == "numeric" and not type.declared and not type.general
     return replace(type, modifiers=(NUMERIC_PRECISION, type.decimal[1])) if is_computed else type
+
+
+def widest(type: Type) -> Type:
+    """Returns the type of a column of a recursive query, whose steps may change the scale of a computed numeric."""
+    is_computed = type.name == "numeric" and not type.declared and not type.is_array
+    return unscaled(full(type)) if is_computed else full(type)
 
 
 def of_literal(value: Decimal) -> Type:
@@ -224,6 +239,6 @@ def integer(types: tuple[Type, ...]) -> Type:
     return sized(DIGITS.get(types[0].name, NUMERIC_PRECISION), 0)
 
 
-def of_scale(scale: int) -> Callable[[tuple[Type, ...]], Type]:
-    """Returns the result type of a function whose results have this scale."""
-    return lambda types: numeric(scale)
+def of_digits(before: int, scale: int) -> Callable[[tuple[Type, ...]], Type]:
+    """Returns the result type of a function whose results have at most so many digits before the decimal point, and this scale."""
+    return lambda types: sized(before + scale, scale) if may_be_general() else numeric(scale)

@@ -104,6 +104,7 @@ def sums(call: plan.AggregateCall, rows: Rows) -> Value:
         summed = float_sum(values)
         return fit(summed / len(values) if average and math.isfinite(summed) else summed, call.type)
     if call.type.general:
+        values = [fit(v, call.type) for v in values]
         return general.average(values) if average else general.total(values)
     exact = sum(map(Fraction, values))
     return fit(exact / len(values) if average else exact, call.type)
@@ -163,6 +164,7 @@ def variance(call: plan.AggregateCall, rows: Rows) -> Value:
     if n < (2 if name in SAMPLES else 1):
         return None
     if call.type.general:
+        values = [fit(v, call.type) for v in values]
         return general.variance(values, sample=name in SAMPLES, root=name.startswith("stddev"))
     if not all(map(math.isfinite, values)):
         return math.nan

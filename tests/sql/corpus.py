@@ -27,7 +27,7 @@ from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import NUMERIC_SCALE, Type
 from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
-from tailgate.sql.numeric_types import WITH_GENERAL
+from tailgate.sql.numeric_types import EXACT, WITH_GENERAL
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of, install
 from tests.sql.oracle import fetched, normal, parsed, unstored
@@ -61,8 +61,8 @@ def expected() -> dict[str, str]:
     return dict(line.split(maxsplit=1) for line in lines)
 
 
-def bound(expression: Expression) -> plan.Query:
-    return bind_query(f"SELECT {expression.sql}", Catalog())
+def bound(expression: Expression, numeric_rules: int = EXACT) -> plan.Query:
+    return bind_query(f"SELECT {expression.sql}", Catalog(), numeric_rules=numeric_rules)
 
 
 def on_duckdb(connection: duckdb.DuckDBPyConnection, expression: Expression) -> str:

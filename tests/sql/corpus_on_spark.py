@@ -17,6 +17,7 @@ from tailgate.lake.errors import FeatureNotSupported, TailgateError
 from tailgate.lake.tables.moments import numbers
 from tailgate.lake.types import Type
 from tailgate.sql import plan
+from tailgate.sql.numeric_types import MAINTAINED
 from tailgate.sql.render.spark import expression as render
 from tests.sql.corpus import Expression, bound, corpus, expected, of_error, of_value
 from tests.sql.ksqldb import function_examples as ksqldb
@@ -31,7 +32,7 @@ BATCH = 25  # expressions in one query
 def scalar_of(expression: Expression) -> tuple[str, Type] | str:
     """Returns an expression's Spark SQL and type, or a verdict."""
     try:
-        query = bound(expression)
+        query = bound(expression, MAINTAINED)
         if not isinstance(query.plan, plan.Project) or not isinstance(query.plan.input, plan.Values):
             return "relation"
         return render(query.plan.expressions[0]), query.columns[0].type

@@ -12,10 +12,10 @@ import pytest
 from tailgate.engine.ddl.view import create_view
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Source, View
 from tailgate.lake.catalog.codec import decode_item, encode_item
-from tailgate.lake.types import BOOL, GENERAL, INT4, Field, Type, numeric
+from tailgate.lake.types import BOOL, GENERAL, INT4, NUMERIC, Field, Type, numeric
 from tailgate.sql.bind import bind_query, bind_view
 from tailgate.sql.definitions import bind_definition
-from tailgate.sql.numeric_types import EXACT, OF_GENERAL, UNIFORM
+from tailgate.sql.numeric_types import EXACT, MAINTAINED, OF_GENERAL, UNIFORM
 from tailgate.sql.plan import Query, Reduce
 from tailgate.sql.plan.correlation import nodes
 from tailgate.sql.render.duckdb import render
@@ -91,7 +91,7 @@ def view(text: str, catalog: Catalog) -> View:
     assert isinstance(statement, CreateView)
     query = bind_view(statement, catalog)
     stored = statement.query.text
-    return View(catalog.next_id, "v", query.columns, depends=query.depends, sql=text, query=stored, numeric_rules=OF_GENERAL)
+    return View(catalog.next_id, "v", query.columns, depends=query.depends, sql=text, query=stored, numeric_rules=MAINTAINED)
 
 
 def test_columns_of_views_keep_their_type() -> None:
@@ -124,30 +124,41 @@ def test_views_of_earlier_versions_keep_their_types() -> None:
 
 
 def test_views_keep_general_columns_by_their_rules() -> None:
-    """Views that earlier versions created read them with 16 digits after the decimal point."""
+    """Views that earlier versions created read them with 16 digits after the decimal point, or have fixed results of fixed operands."""
     columns = (Field("x", GENERAL), Field("d", Type("numeric", (10, 2))), Field("i", INT4))
     catalog = Catalog().apply(Change((Source(Catalog().next_id, "n", columns, None, stored=True, envelope="upsert"),)))
-    for expression, new, old in (
-        ("x", GENERAL, numeric(16)),
-        ("x * d", GENERAL, numeric(18)),
-        ("coalesce(x, 0)", GENERAL, numeric(16)),
-        ("sum(x)", GENERAL, numeric(16)),
-        ("x > 1e300", BOOL, None),
-        ("d / i", numeric(16), numeric(16)),
-        ("avg(d)", numeric(16), numeric(16)),
-        ("x::numeric(10, 2)", Type("numeric", (10, 2)), Type("numeric", (10, 2))),
+    declared = Type("numeric", (10, 2))
+    for expression, new, of_general, old in (
+        ("x", GENERAL, GENERAL, numeric(16)),
+        ("x * d", GENERAL, GENERAL, numeric(18)),
+        ("coalesce(x, 0)", GENERAL, GENERAL, numeric(16)),
+        ("sum(x)", GENERAL, GENERAL, numeric(16)),
+        ("x > 1e300", BOOL, BOOL, None),
+        ("d / i", GENERAL, numeric(16), numeric(16)),
+        ("avg(d)", GENERAL, numeric(16), numeric(16)),
+        ("avg(i)", GENERAL, numeric(16), numeric(16)),
+        ("sqrt(d)", GENERAL, NUMERIC, NUMERIC),
+        ("coalesce(d, 0)", GENERAL, numeric(2), numeric(2)),
+        ("coalesce(d, '0')", GENERAL, declared, declared),
+        ("d * d * d * d", GENERAL, numeric(8), numeric(8)),
+        ("ARRAY[d, 1]", numeric(2).array(), numeric(2).array(), numeric(2).array()),
+        ("sum(d)", numeric(2), numeric(2), numeric(2)),
+        ("d * i", numeric(2), numeric(2), numeric(2)),
+        ("x::numeric(10, 2)", declared, declared, declared),
     ):
         text = f"CREATE VIEW v AS SELECT {expression} AS c FROM n"
         item = view(text, catalog)
         assert item.columns[0].type == new, expression
-        if old is not None:
-            of_old = bind_definition(replace(item, numeric_rules=EXACT), catalog)
-            assert of_old.columns[0].type == old, expression
-            earlier = replace(item, columns=of_old.columns, numeric_rules=EXACT)
+        for rules, type in ((EXACT, old), (OF_GENERAL, of_general)):
+            if type is None:
+                continue
+            of_old = bind_definition(replace(item, numeric_rules=rules), catalog)
+            assert of_old.columns[0].type == type, expression
+            earlier = replace(item, columns=of_old.columns, numeric_rules=rules)
             statement = parse(text)
             assert isinstance(statement, CreateView)
             replaced = create_view(statement, text, catalog.apply(Change((earlier,))), replacing=earlier)
-            assert replaced.columns == earlier.columns, expression
+            assert (replaced.columns, replaced.numeric_rules) == (earlier.columns, rules), expression
 
 
 def summed(query: Query) -> tuple[int, ...]:

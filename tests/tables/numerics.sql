@@ -35,3 +35,8 @@ SELECT x FROM (SELECT 1 / 4.0 AS x UNION ALL SELECT 0.25 EXCEPT ALL SELECT 0.250
 SELECT (SELECT avg(price) FROM sales)::text AS a, EXISTS (SELECT FROM sales WHERE price / 2 > 1) AS b, 1.25 IN (SELECT price / 2 FROM sales) AS c;
 SELECT (avg(price) - 1)::text AS a, round(avg(price), 2)::text AS b, (100.0 * sum(quantity) / count(*))::text AS c FROM sales;
 SELECT (extract(epoch FROM interval '1 day') / 7)::text AS a, interval '1 day' * (10 / 4.0) AS b;
+WITH RECURSIVE r (n, x) AS (SELECT 1, 1.0 UNION ALL SELECT n + 1, x / 3 FROM r WHERE n < 5) SELECT n, x::text AS x FROM r;
+WITH RECURSIVE r (x) AS (SELECT 2::numeric UNION ALL SELECT x * x FROM r WHERE x < 1e60) SELECT x::text AS x FROM r;
+WITH RECURSIVE r (n, x) AS (SELECT 1, 1::numeric(10, 2) UNION ALL SELECT n + 1, x * 1.5 FROM r WHERE n < 5) SELECT * FROM r;
+WITH RECURSIVE r (n, x) AS (SELECT 1, 1::numeric(10, 2) UNION ALL SELECT n + 1, (x * 1.5)::numeric(10, 2) FROM r WHERE n < 5) SELECT * FROM r;
+SELECT 6e-7::float8::numeric(10, 2) AS a, (-6e-7)::float8::numeric(10, 3) AS b, 0.0051::float8::numeric(5, 2) AS c;

@@ -18,22 +18,23 @@ from tailgate.sql.bind import bind_view
 from tailgate.sql.binder.writes.updatable_views import check_option
 from tailgate.sql.definitions import stored_view
 from tailgate.sql.new_items import normalized, schema_for
-from tailgate.sql.numeric_types import EXACT, OF_GENERAL
+from tailgate.sql.numeric_types import EXACT, MAINTAINED
 from tailgate.sql.statements import CreateView
 
 ROUNDS_MAX = 1_000_000  # a tick passes through all of them, and other views wait for it
 
 
-def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing: Item | None = None) -> View | MaterializedView:
-    """Returns the item of a view; `text` is the statement as typed.
+def create_view(
+    statement: CreateView, text: str, catalog: Catalog, *, replacing: Item | None = None, numeric_rules: int = MAINTAINED
+) -> View | MaterializedView:
+    """Returns the item of a view; `text` is the statement as typed. A view that is replaced keeps older rules of numerics.
 
     A materialized view is compiled, so a query that cannot be maintained raises 0A000 here.
     """
     schema = catalog.home(statement.name) if replacing is not None else schema_for(statement.name, catalog)
     options = _view_options(statement)
-    # a view of an earlier version keeps the types of its columns
-    is_earlier = isinstance(replacing, View | MaterializedView) and replacing.numeric_rules < OF_GENERAL
-    rules = EXACT if is_earlier else OF_GENERAL
+    earlier = replacing.numeric_rules if isinstance(replacing, View | MaterializedView) else numeric_rules
+    rules = min(numeric_rules, max(earlier, EXACT))  # its columns keep their types
     query = bind_view(statement, catalog, rules)
     id, name = catalog.next_id, statement.name.name
     stored, text = stored_view(statement, text)

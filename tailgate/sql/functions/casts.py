@@ -12,7 +12,7 @@ from tailgate.lake.ranges import ALL_RANGES, MULTIRANGE_OF, MULTIRANGES, RANGES
 from tailgate.lake.types import MICROSECONDS
 from tailgate.sql.functions.arithmetic import DUCKDB, OVERFLOW, SPARK, UNDERFLOW
 from tailgate.sql.functions.entry import Context, Function, ResultType, duckdb_error, spark_error, strict
-from tailgate.sql.numeric_types import integer, of_scale
+from tailgate.sql.numeric_types import integer, of_digits
 
 ORDER = ("int2", "int4", "int8", "numeric", "float4", "float8")  # each is cast implicitly to those after it
 
@@ -42,7 +42,7 @@ def _numbers() -> list[Function]:
                     # PostgreSQL uses as many digits as the type always represents exactly
                     digits = 5 if source == "float4" else 14
                     text = f"CAST(printf('%.{digits}e', CAST({{0}} AS DOUBLE)) AS {{type}})"
-                    rows.append(_cast(source, target, context, strict(text, 1), f"tg_float_to_numeric({{0}}, {text})"))
+                    rows.append(_cast(source, target, context, strict(text, 1), f"tg_float_to_numeric({{0}}, {text}, {{scale}})"))
                 else:
                     rows.append(_cast(source, target, context, "CAST({0} AS {type})", "CAST({0} AS {type})", integer))
                 continue
@@ -186,7 +186,7 @@ SINGLE_BYTES = (
 MONEY = (
     *(_cast(t, "money", "assignment", *("(CAST({0} AS BIGINT) * 100)",) * 2) for t in ("int4", "int8")),
     _cast("numeric", "money", "assignment", "tg_numeric_to_money({0})", "tg_numeric_to_money(CAST({0} AS VARCHAR))"),
-    _cast("money", "numeric", "assignment", *("CAST({0} * CAST('0.01' AS DECIMAL(3,2)) AS {type})",) * 2, of_scale(2)),
+    _cast("money", "numeric", "assignment", *("CAST({0} * CAST('0.01' AS DECIMAL(3,2)) AS {type})",) * 2, of_digits(19, 2)),
 )
 NETWORKS = (
     _cast("cidr", "inet", "implicit", "{0}", "{0}"),

@@ -6,9 +6,8 @@ statement; a materialized view can only compare them with timestamps of its rows
 
 from __future__ import annotations
 
-from tailgate.lake.types import Type, numeric
 from tailgate.sql.functions.entry import Function, duckdb_error, strict, udf
-from tailgate.sql.numeric_types import of_scale
+from tailgate.sql.numeric_types import DIGITS, of_digits
 
 T = "text"
 INTERVAL_UNITS = (
@@ -48,6 +47,7 @@ def _truncations() -> list[Function]:
 
 
 SECONDS = "(microsecond({x}))"
+FIELD_DIGITS = 22  # before the decimal point, of a field: the seconds of an interval of 2^31 months have 16
 YEAR = "year({x})"
 
 
@@ -119,7 +119,7 @@ def _field(unit: str, source: str, scale: int, duckdb: str) -> list[Function]:
         whole = f"(CASE WHEN isfinite({{0}}) THEN {whole} WHEN {{0}} IS NOT NULL THEN {overflow} END)"
     spark = f"tg_extract_{family}('{unit}', {{0}}, {{precision}}, {{scale}})"
     return [
-        Function(f"extract:{unit}", (source,), of_scale(scale), spark, whole, note=note),
+        Function(f"extract:{unit}", (source,), of_digits(FIELD_DIGITS, scale), spark, whole, note=note),
         Function(f"date_part:{unit}", (source,), "float8", *parts, note=note),
     ]
 
@@ -153,8 +153,8 @@ def _fields() -> list[Function]:
     rows += _field("julian", "date", 0, f"({{0}} - DATE '1970-01-01' + {JULIAN})")
     for source, units in (("interval", (*INTERVAL_UNITS, "epoch")), ("time", CLOCK_UNITS), ("timetz", (*CLOCK_UNITS, *ZONE_UNITS))):
         for unit in units:
-            field = udf(f"extract:{unit}", (source,), of_scale(SCALES.get(unit, 0)), f"extract_{source}", order=(f"'{unit}'", 0))
-            rows.append(field)
+            type_of = of_digits(FIELD_DIGITS, SCALES.get(unit, 0))
+            rows.append(udf(f"extract:{unit}", (source,), type_of, f"extract_{source}", order=(f"'{unit}'", 0)))
             if unit == "epoch" and source != "time":
                 rows.append(udf("date_part:epoch", (source,), "float8", f"epoch_{source}"))
                 continue
@@ -166,7 +166,7 @@ def _fields() -> list[Function]:
             rows.append(Function(f"date_part:{unit}", (source,), "float8", *parts))
     for unit in ZONE_UNITS:
         spark, duckdb = "CASE WHEN tg_is_finite_timestamp({0}) THEN 0 END", "CASE WHEN isfinite({0}) THEN 0 END"
-        for name, result, type in (("extract", of_scale(0), "{type}"), ("date_part", "float8", "DOUBLE")):
+        for name, result, type in (("extract", of_digits(FIELD_DIGITS, 0), "{type}"), ("date_part", "float8", "DOUBLE")):
             casts = f"CAST({spark} AS {type})", f"CAST({duckdb} AS {type})"
             rows.append(Function(f"{name}:{unit}", ("timestamptz",), result, *casts, note="at UTC"))
     return rows
@@ -208,11 +208,6 @@ def _shifts() -> list[Function]:
             if sign == "+":
                 rows.append(Function(sign, ("interval", t), result, _swapped(spark), _swapped(duckdb), "operator"))
     return rows
-
-
-def _milliseconds(_: tuple[Type, ...]) -> Type:
-    """Returns the type of mz_now(), as in Materialize: milliseconds since 1970."""
-    return numeric(0)
 
 
 FIRST_DAY, LAST_DAY = -2440588, 2145042905  # PostgreSQL's first and last date, in days since 1970
@@ -352,7 +347,7 @@ ROWS = (
     *_constructors(),
     *_formats(),
     *(
-        Function(name, (), _milliseconds, "", "CAST(epoch_ms({now}) AS DECIMAL(38,0))", volatility="stable")
+        Function(name, (), of_digits(DIGITS["int8"], 0), "", "CAST(epoch_ms({now}) AS DECIMAL(38,0))", volatility="stable")
         for name in ("mz_now", "mz_logical_timestamp")
     ),
     Function("now", (), "timestamptz", "", "{now}", volatility="stable"),

@@ -119,7 +119,7 @@ ROWS = (
     udf("factorial", ("int8",), whole),
     _row("scale", (N,), "int4", strict("{scale0}", 1), strict("{scale0}::INTEGER", 1)),
     udf("min_scale", (N,), "int4"),
-    _row("trim_scale", (N,), trimmed, "{0}", "{0}", note="the scale stays the column's"),
+    _row("trim_scale", (N,), trimmed, "{0}", "{0}"),
     udf("width_bucket", (N, N, N, "int4"), "int4", "width_bucket_numeric"),
     udf("width_bucket", (F, F, F, "int4"), "int4", "width_bucket_float8"),
     _row("degrees", (F,), F, _checked_overflow("degrees({0})", spark_error), _checked_overflow("degrees({0})", duckdb_error), LAST_DIGIT),

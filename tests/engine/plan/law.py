@@ -18,7 +18,6 @@ from typing import Any
 
 from tailgate.lake.catalog import MaterializedView
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.sql.numeric_types import OF_GENERAL
 from tailgate.sql.plan import JoinKind
 from testing.random_queries import START, Row, Table
 from testing.reference.evaluation import by_value
@@ -278,7 +277,6 @@ def read_by(name: str, views: tuple[View, ...]) -> tuple[View, ...]:
 class Watched(Straight):
     """Views that record the queries that were refused."""
 
-    numeric_rules = OF_GENERAL
     refusals: list[str]
 
     def refused(self, name: str, query: str, error: FeatureNotSupported) -> None:

@@ -6,9 +6,10 @@ import random
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
-from tailgate.lake.types import GENERAL, INT4, Type
+from tailgate.lake.types import FLOAT8, GENERAL, INT2, INT4, INT8, TEXT, Type
 from tests.engine.plan.comparison import Relation, compared
 
 pytestmark = pytest.mark.spark
@@ -72,7 +73,7 @@ SELECT k, d FROM t WHERE x > ALL (SELECT d FROM t WHERE d IS NOT NULL)
 SELECT count(DISTINCT (x, k)) FROM t
 SELECT k, x = ANY(ARRAY[1, 1.5, d]), CASE x WHEN 1 THEN 'a' WHEN y THEN 'b' END FROM t
 SELECT a.k, (SELECT sum(b.x) FROM t b WHERE b.d = a.d) FROM t a
-SELECT k, sum(x) OVER (ORDER BY k, x, x::text, y, y::text, d ROWS 2 PRECEDING), ntile(2) OVER (ORDER BY x, x::text, y, y::text, d) FROM t
+SELECT k, sum(x) OVER (ORDER BY k, x, x::text, y, y::text, d ROWS 2 PRECEDING), ntile(2) OVER (ORDER BY x, x::text, y, y::text, d, k) FROM t
 SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY y) FROM t WHERE abs(y) BETWEEN 1e-99 AND 1e9 GROUP BY k
 ~ SELECT k, percentile_disc(0.5) WITHIN GROUP (ORDER BY x) FROM t GROUP BY k
 ~ SELECT DISTINCT ON (k) k, x FROM t ORDER BY k, x DESC NULLS LAST
@@ -80,11 +81,72 @@ SELECT k, x::text, x || 'a', concat(x, y), to_jsonb(x), json_build_object('x', y
 SELECT k, jsonb_agg(x ORDER BY x, x::text), string_agg(x::text, ',' ORDER BY x, x::text) FROM t GROUP BY k
 SELECT k, sum(x), avg(x), var_pop(y), stddev_samp(x), sum(x) FILTER (WHERE k > 1) FROM t GROUP BY k
 SELECT sum(y), avg(x + y), variance(x) FROM t
+~ SELECT k, sum(DISTINCT x), sum(DISTINCT y) FILTER (WHERE k > 1) FROM t GROUP BY k
+SELECT k, avg(DISTINCT trim_scale(x)), var_pop(DISTINCT trim_scale(y)) FROM t GROUP BY k
 SELECT k, sum(x) OVER (PARTITION BY k), avg(y) OVER (PARTITION BY k) FROM t
 SELECT k, count(x), count(*) FILTER (WHERE x = y) FROM t GROUP BY k
 SELECT ROW(x, y) = ROW(y, x), row_to_json(q) FROM (SELECT x, y FROM t) q
 ~ SELECT k, x, count(*), grouping(x) FROM t GROUP BY GROUPING SETS ((k, x), (k), ())
 """.strip().splitlines()
+
+
+DECLARED = {
+    "k": INT4, "a": Type("numeric", (15, 2)), "b": Type("numeric", (6, 4)), "e": Type("numeric", (38, 10)), "i": INT2, "j": INT8,
+    "f": FLOAT8, "s": TEXT,
+}  # fmt: skip
+DECLARED_POOLS: dict[str, tuple[str | None, ...]] = {
+    "k": ("1", "2", "3"),
+    "a": (None, "0.00", "1.00", "1.50", "-1.00", "99.95", "3.33", "9999999999999.99", "0.01"),
+    "b": (None, "0.0500", "1.0000", "-2.5000", "0.0001", "99.9999"),
+    "e": (None, "0.0000000000", "1.5000000000", "1234567890123456789012345678.0123456789", "-0.0000000001"),
+    "i": (None, "0", "1", "-3", "7", "32767"),
+    "j": (None, "0", "1", "2", "-7", "9223372036854775807"),
+    "f": (None, "0.1", "2.5", "1e15", "-3e-7"),
+    "s": (None, "1.10", "7", "1e3", "-0.005", "NaN"),
+}
+# results whose digits or display scale differ from row to row
+DECLARED_QUERIES = """
+SELECT k, a / nullif(b, 0), a / 3, 1 / nullif(i, 0)::numeric, i / 7.0, j / 3.0, a / nullif(j, 0), e / nullif(a, 0) FROM t
+SELECT k, a, b FROM t WHERE a / 3 > 0.5 AND b / 7 < 0.1
+SELECT k, a / 2 = 0.75, a / 2 > b, nullif(a / 2, 0.75), a / 2 IN (0.5, 0.75), (a / 2, k) < (b, 2), a / 2 IS DISTINCT FROM 0.5 FROM t
+SELECT k, avg(a), avg(b), avg(e), avg(i), avg(j), avg(a * b), avg(a / 3) FROM t GROUP BY k
+SELECT avg(i), avg(a) FILTER (WHERE k > 1), avg(DISTINCT i), avg(DISTINCT a), count(*) FROM t
+SELECT k, var_pop(a), var_samp(b), stddev_pop(i), stddev_samp(j), variance(a), stddev(e) FROM t GROUP BY k
+SELECT variance(DISTINCT b), stddev(DISTINCT i), var_pop(i) FILTER (WHERE k = 1) FROM t
+SELECT k, sum(DISTINCT a / 3), avg(DISTINCT a / 3) FILTER (WHERE k > 1), stddev(DISTINCT b / 2) FROM t GROUP BY k
+SELECT k, sqrt(abs(a)), exp(b / 100), ln(abs(a) + 1), log(abs(a) + 1), log(2.0, abs(b) + 1), power(abs(b), 1.5), abs(b) ^ 2.5 FROM t
+SELECT k, coalesce(a, 0), coalesce(a, b, 1), CASE WHEN i > 0 THEN a WHEN i < 0 THEN b ELSE 0 END, greatest(a, b), least(a, i, 0.005) FROM t
+SELECT k, coalesce(a, '0.005'), CASE k WHEN 1 THEN a ELSE '7' END, a + '0.1234', a = '1.500', '5' / nullif(a, 0) FROM t
+SELECT a FROM t WHERE k = 1 UNION ALL SELECT b FROM t WHERE k = 2
+~ SELECT a FROM t WHERE k = 1 UNION SELECT b FROM t
+~ SELECT a FROM t EXCEPT SELECT b / 2 FROM t
+SELECT k, v.x FROM t, (VALUES (1), (2.50)) AS v (x)
+SELECT k, a * b * e, e * e, e * e * j, e + e, sum(e * e), avg(e * e) FROM t GROUP BY k, a, b, e, j
+SELECT k, round(a / 3, 2), round(a / 3, i % 5), trunc(a / 7, 3), ceil(a / 7), floor(a / 7), abs(a / 7), sign(a / 7), - (a / 7) FROM t
+SELECT k, f::numeric, f::numeric / 3, s::numeric, s::numeric * a, (f * 2)::numeric(20, 3) FROM t
+SELECT k, trim_scale(a), scale(a / 3), min_scale(a / 2), (a / 3)::text, 'x' || a / 3, (a / 3)::float8, (a / 3)::numeric(20, 4) FROM t
+SELECT k, (a / 1e9)::int, sum(a / 3), max(a / 3), min(a / 3), count(DISTINCT a / 2), sum(i / 2.0) FROM t GROUP BY k, a
+~ SELECT a / 2, count(*) FROM t GROUP BY a / 2
+SELECT k, a / 3, rank() OVER (PARTITION BY k ORDER BY a / 3), avg(a) OVER (PARTITION BY k), avg(i) OVER () FROM t
+SELECT x.k, x.a, y.b FROM t x JOIN t y ON x.a / 2 = y.b * 2 AND x.k = y.k
+SELECT x.k, x.a FROM t x WHERE x.a > (SELECT avg(y.a) FROM t y WHERE y.k = x.k)
+SELECT x.k, avg(y.a), sum(y.a) / count(*), count(*) FROM t x JOIN t y ON x.k = y.k GROUP BY x.k
+SELECT k, sum(CASE WHEN i > 0 THEN a ELSE 0 END), coalesce(sum(a), 0), 100.0 * sum(i) / nullif(count(*), 0) FROM t GROUP BY k
+SELECT k, sum(a) / sum(b), sum(a) / count(*), min(a) * 1.10, avg(a) * 2 - 1, avg(a) > 5 FROM t GROUP BY k HAVING sum(b) <> 0
+SELECT k, to_jsonb(a / 3), json_build_object('x', a / 3), jsonb_agg(a / 3 ORDER BY a, b, e, i, j) FROM t GROUP BY k, a
+WITH RECURSIVE r (n, x) AS (SELECT k, a / 2 FROM t UNION ALL SELECT n + 1, x / 3 + 0.5 FROM r WHERE n < 5) SELECT n, x FROM r
+WITH RECURSIVE r (n, x) AS (SELECT k, 1 + b FROM t UNION ALL SELECT n + 1, x * x * x FROM r WHERE n < 4) SELECT n, sum(x) FROM r GROUP BY n
+SELECT k, array_agg(a ORDER BY a), array_agg((a / 2)::numeric(20, 4) ORDER BY a) FROM t GROUP BY k
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("share", [pytest.param(4, id="some"), pytest.param(1, id="all", marks=pytest.mark.long)])
+def test_views_of_declared_numerics(share: int, session: Any, tmp_path: Path, seed: int, postgres: str) -> None:
+    chance = random.Random(seed)
+    with psycopg.connect(postgres, autocommit=True) as server:
+        server.execute(f"CREATE TEMPORARY TABLE t ({', '.join(f'{name} {type}' for name, type in DECLARED.items())})")
+        relation = Relation.of(DECLARED, DECLARED_POOLS, server)
+        compared(session, tmp_path, relation, chance.sample(DECLARED_QUERIES, len(DECLARED_QUERIES) // share), chance)
 
 
 @pytest.mark.parametrize("share", [pytest.param(4, id="some"), pytest.param(1, id="all", marks=pytest.mark.long)])

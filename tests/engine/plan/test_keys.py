@@ -10,7 +10,7 @@ from tailgate.lake.catalog import Catalog, Change, Table
 from tailgate.lake.types import GENERAL, INT4, Field
 from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
-from tailgate.sql.numeric_types import OF_GENERAL
+from tailgate.sql.numeric_types import MAINTAINED
 from testing.reference.evaluation import evaluate
 from tests.engine.plan.catalogs import EVENTS, USERS, counted, joined
 from tests.engine.plan.random_plans import Plans
@@ -58,4 +58,4 @@ def test_groups_of_general_numerics_are_a_key() -> None:
         ("SELECT k, count(*) FROM n GROUP BY x, k", None),
         ("SELECT DISTINCT x FROM n", (0,)),
     ):
-        assert key(bind_query(text, catalog, view=True, numeric_rules=OF_GENERAL).plan) == expected, text
+        assert key(bind_query(text, catalog, view=True, numeric_rules=MAINTAINED).plan) == expected, text

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tailgate.lake.types import FLOAT8, INT4, NUMERIC, Type
+from tailgate.lake.types import FLOAT8, GENERAL, INT4, Type
 from tests.engine.plan.comparison import Relation, compared
 
 pytestmark = pytest.mark.spark
 
 COLUMNS = {
     "k": INT4, "m": Type("money"), "o": Type("money"), "n": Type("numeric", (10, 3)), "f": FLOAT8, "c": Type("char"),
-    "a": Type("money", is_array=True), "g": NUMERIC,
+    "a": Type("money", is_array=True), "g": GENERAL,
 }  # fmt: skip
 POOLS: dict[str, list[str | None]] = {
     "k": ["1", "2", "3"],

@@ -22,7 +22,7 @@ from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field, Type
 from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
-from tailgate.sql.numeric_types import OF_GENERAL
+from tailgate.sql.numeric_types import MAINTAINED
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rewriting import columns_of, conjuncts
 from tailgate.sql.plan.traversal import walk
@@ -136,7 +136,7 @@ def compare_forms(seeds: Iterable[int]) -> int:
         catalog = Catalog().apply(Change(put=put))
         for query in queries:
             try:
-                relation = guessed(at(bind_query(query, catalog, view=True, numeric_rules=OF_GENERAL).plan, time), seed)
+                relation = guessed(at(bind_query(query, catalog, view=True, numeric_rules=MAINTAINED).plan, time), seed)
             except TailgateError:
                 continue
             before = evaluate(relation, world.rows)

@@ -17,7 +17,6 @@ import pytest
 from tailgate.lake import sortable
 from tailgate.lake.types import GENERAL, Type
 from tailgate.sql.bind import bind_query
-from tailgate.sql.numeric_types import OF_GENERAL
 from tailgate.sql.render.duckdb import render
 from testing.tpch import MONEY, QUERIES, Shop, generated, make_catalog
 from testing.views import Views
@@ -77,7 +76,6 @@ def check_maintained(views: Views, server: duckdb.DuckDBPyConnection) -> None:
     """Compares a view of each query with DuckDB, after the first rows and after each refresh. `views`: over a `Shop` of the server."""
     shop = views.world
     assert isinstance(shop, Shop)
-    views.numeric_rules = OF_GENERAL
     for path in QUERIES:
         assert views.add(path.stem, path.read_text()), path.stem
     views.tick(shop.all())

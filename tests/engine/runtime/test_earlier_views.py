@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tailgate.engine.ddl import create_view
 from tailgate.lake import sortable
 from tailgate.lake.catalog import MaterializedView
 from tailgate.sql.numeric_types import EXACT
@@ -29,7 +31,7 @@ def test_they_keep_their_digits_and_their_state(session: Any, tmp_path: Path, mo
     engine.execute("CREATE TABLE n (id int PRIMARY KEY, a numeric)")
     engine.insert("n", (1, sortable.stored(Decimal("1.10"))))
     with monkeypatch.context() as earlier:
-        earlier.setattr("tailgate.engine.ddl.view.OF_GENERAL", EXACT)
+        earlier.setattr("tailgate.engine.ddl.create_view", partial(create_view, numeric_rules=EXACT))
         engine.execute(f"CREATE MATERIALIZED VIEW v AS {QUERY}")
         engine.execute("CREATE MATERIALIZED VIEW s AS SELECT sum(a) AS a FROM n")
     created = view(engine, "v"), view(engine, "s")

@@ -36,6 +36,7 @@ from tailgate.sql.ksqldb.queries import Translation, aggregation, derivation, fr
 from tailgate.sql.ksqldb.queries.scopes import nested_types, source_item
 from tailgate.sql.ksqldb.queries.timestamps import TimestampColumn, timed
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
+from tailgate.sql.numeric_types import OF_GENERAL
 from tailgate.sql.statements import CreateSink, CreateSource, CreateView, parse
 from tailgate.sql.statements.statement import Statement
 
@@ -165,7 +166,7 @@ def view_of(name: str, translation: Translation, catalog: Catalog, first: Sequen
         query = f"SELECT {', '.join(map(quoted, (*first, *others)))} FROM ({query}) AS upgraded"
     sql = f"CREATE MATERIALIZED VIEW {quoted(name)} WITH (on_error = 'skip') AS {query}"
     with _without_position():
-        view = create_view(_parsed(sql, CreateView), sql, catalog)
+        view = create_view(_parsed(sql, CreateView), sql, catalog, numeric_rules=OF_GENERAL)
     assert isinstance(view, MaterializedView)
     return view
 

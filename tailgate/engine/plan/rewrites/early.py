@@ -31,8 +31,8 @@ from tailgate.engine.plan.analysis.keys import keys
 from tailgate.engine.plan.analysis.scalars import renumber
 from tailgate.engine.plan.casts import cast_to
 from tailgate.engine.plan.rewrites.equijoin import matching
-from tailgate.lake.types import INT8, Type, numeric
-from tailgate.sql.binder.types.overloads import function, operator, result
+from tailgate.lake.types import GENERAL, INT8, Type, numeric
+from tailgate.sql.binder.types.overloads import function, numeric_as, operator, result, specialized
 from tailgate.sql.plan import AggregateCall, Call, Coalesce, Column, Join, Literal, Project, Reduce, Relation, Scalar, Scan
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rewriting import columns_of, shifted
@@ -155,6 +155,9 @@ def _whole(part: AggregateCall, of: Column) -> AggregateCall:
 def _result(call: AggregateCall, of: list[Column], grouped: bool) -> Scalar:
     """Returns the result of a call from the combined values `of` its parts."""
     if call.function.name == "avg":
+        if call.type.general:
+            quotient, parts, type = specialized(operator("/", (GENERAL, GENERAL), None), tuple(numeric_as(c, GENERAL) for c in of))
+            return Call(quotient, parts, type)
         total, count = (cast_to(c, c.type if c.type.name == "numeric" else numeric(0)) for c in of)
         return Call(operator("/", (total.type, count.type), None), (total, count), call.type)
     if call.function.name == "count" and not grouped:

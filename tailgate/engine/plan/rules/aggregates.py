@@ -9,7 +9,7 @@ from tailgate.engine.plan.circuit import operators
 from tailgate.engine.plan.circuit.operators import SortColumn
 from tailgate.engine.plan.circuit.steps import NOTHING
 from tailgate.lake.errors import FeatureNotSupported, NumericValueOutOfRange
-from tailgate.sql.functions.aggregates import ANY_NULL, MAINTAINED, WITHIN_GROUP
+from tailgate.sql.functions.aggregates import ANY_NULL, MAINTAINED, VARIANCES, WITHIN_GROUP
 from tailgate.sql.plan import AggregateCall, Case, Literal, Scalar, SortKey
 from tailgate.sql.plan.sort_keys import sort_key
 
@@ -60,7 +60,10 @@ def aggregate(call: AggregateCall, columns_in: OperatorInput) -> operators.Aggre
     if name == "count" and not arguments and call.filter is not None:
         arguments = (NOTHING,)
     columns = tuple(columns_in.column(filtered(call.filter, a)) for a in arguments)
-    order = columns_in.sorted_by(tuple(SortKey(filtered(call.filter, k.expression), k.descending, k.nulls_first) for k in call.order))
+    keys = call.order
+    if distinct and name in ("sum", "avg", *VARIANCES) and arguments[0].type.general:
+        keys = (SortKey(arguments[0], False, False),)  # equal values may have several stored forms
+    order = columns_in.sorted_by(tuple(SortKey(filtered(call.filter, k.expression), k.descending, k.nulls_first) for k in keys))
     filter = columns_in.column(call.filter) if call.filter is not None and name in ANY_NULL else -1
     return operators.AggregateCall(name, columns, call.type, distinct, filter, order, fraction, call.limit or 0)
 

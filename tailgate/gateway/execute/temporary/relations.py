@@ -33,7 +33,7 @@ from tailgate.sql.comments import comment
 from tailgate.sql.definitions import rename_references, stored_view
 from tailgate.sql.drop import drop, find_of_kind
 from tailgate.sql.new_items import with_article
-from tailgate.sql.numeric_types import OF_GENERAL
+from tailgate.sql.numeric_types import MAINTAINED
 from tailgate.sql.sequence_definitions import alter_sequence, create_sequence
 from tailgate.sql.tables.constraints import PERMANENT_ONLY
 from tailgate.sql.tables.owners import given
@@ -161,7 +161,7 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
         raise e.ActiveSqlTransaction("a temporary view over an object that is not committed is not supported", hint="COMMIT first.")
     stored, text = stored_view(statement, text)
     item = View(id, name, query.columns, depends=query.depends, sql=text, query=stored.query.text, owner=session.access.role.id)
-    item = replace(item, schema=TEMPORARY_ID, numeric_rules=OF_GENERAL, check_option=statement.check_option)
+    item = replace(item, schema=TEMPORARY_ID, numeric_rules=MAINTAINED, check_option=statement.check_option)
     if old is not None:
         item = replace(item, id=old.id)
         check_columns(old.columns, item.columns)

@@ -29,7 +29,7 @@ from tailgate.sql.functions.aggregates import HYPOTHETICAL, RANGE_AGGREGATES, VA
 from tailgate.sql.functions.casts import OUTPUT
 from tailgate.sql.functions.multidimensional import templates as multidimensional
 from tailgate.sql.grammar.names import position
-from tailgate.sql.numeric_types import is_maintained
+from tailgate.sql.numeric_types import is_maintained, may_be_general
 from tailgate.sql.plan import AggregateCall, Call, Case, Literal, Not, Scalar, SortKey
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rows import TO_JSON, fields, is_row, of_row, unless_null
@@ -40,7 +40,7 @@ FALSE = Literal(False, BOOL)
 OF_ARRAY = {"json": "array_to_json", "jsonb": "jsonb_build_array"}  # of an array of JSON values
 
 # aggregates that find equal values in different stored forms
-ORDERING = frozenset(("count", "min", "max"))  # in views, too
+ORDERING = frozenset(("count", "min", "max"))  # in views of earlier versions, too
 COMPARING = ORDERING | {"sum", "avg", *VARIANCES}
 
 
@@ -109,7 +109,7 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
         operands = [with_dimensions(operands[0])]
     aggregate = function(name, tuple(s.type for s in operands), at)
     casts = tuple(inner.known(a) for a in arguments(aggregate, operands, inner.parameters))
-    compared = ORDERING if is_maintained() else COMPARING
+    compared = COMPARING if may_be_general() else ORDERING
     if name == "mode" or (parts.distinct and name not in compared) or (name == "array_agg" and is_maintained()):
         casts = tuple(map(fixed, casts))
     aggregate, casts, type = specialized(aggregate, casts)

@@ -25,7 +25,7 @@ from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.multidimensional import templates
 from tailgate.sql.grammar.names import COLLATIONS, position
-from tailgate.sql.numeric_types import is_maintained, may_be_general
+from tailgate.sql.numeric_types import is_maintained, may_be_general, of_elements
 from tailgate.sql.plan import (
     Call,
     Case,
@@ -52,10 +52,11 @@ def _cast(binder: ExpressionBinder, node: exp.Cast, target: Type) -> Scalar:
         return literal(node.this.this, target, position(node.this))  # 1e300 does not fit into numeric
     value = bind_as(binder, node.this, target)
     is_text = value.type == UNKNOWN or (value.type.name in STRINGS and not value.type.is_array)
-    if target.is_array and is_text and may_be_general() and target.element == NUMERIC:
+    is_ad_hoc = may_be_general() and not is_maintained()
+    if target.is_array and is_text and is_ad_hoc and target.element == NUMERIC:
         target = replace(GENERAL, is_array=True, multidimensional=target.multidimensional)
     # an array has the dimensions of the value, which a text tells when it is read
-    if target.is_array and (value.type.multidimensional or (is_text and value.type != UNKNOWN and may_be_general())):
+    if target.is_array and (value.type.multidimensional or (is_text and value.type != UNKNOWN and is_ad_hoc)):
         target = target.array(multidimensional=True)
     return cast(value, target, binder.parameters, at)
 
@@ -91,7 +92,9 @@ def bind_array(binder: ExpressionBinder, node: exp.Array) -> Scalar:
 
 def array_of(binder: ExpressionBinder, nodes: list[exp.Expr], scalars: list[Scalar], at: int | None) -> Scalar:
     """Returns an array of scalars, which `nodes` are. Raises 42804, 2202E."""
-    elements, type = binder.unify(nodes, list(map(fixed, scalars)) if is_maintained() else scalars, "ARRAY")
+    scalars = list(map(fixed, scalars)) if is_maintained() else scalars
+    with of_elements():
+        elements, type = binder.unify(nodes, scalars, "ARRAY")
     if type.is_array:
         return _of_arrays(list(map(with_dimensions, elements)), at)
     if all(isinstance(m, Literal) for m in elements):

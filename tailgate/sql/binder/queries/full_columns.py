@@ -7,18 +7,30 @@ read with 16 digits after the decimal point.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
+from tailgate.lake.types import Type
 from tailgate.sql.binder.types.coercion import cast
 from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.binder.types.parameters import Parameters
-from tailgate.sql.numeric_types import full
+from tailgate.sql.numeric_types import full, widest
 from tailgate.sql.plan import Column, Project, Relation
 
 
 def with_full_columns(plan: Relation) -> Relation:
     """Returns the plan with its computed numerics cast to 38 digits."""
-    columns = tuple(replace(c, type=full(c.type)) for c in plan.columns)
+    return _with_types(plan, full)
+
+
+def with_widest_columns(plan: Relation) -> Relation:
+    """Returns the plan with its computed numerics cast to general ones or, by rules without these, to 38 digits."""
+    return _with_types(plan, widest)
+
+
+def _with_types(plan: Relation, type_of: Callable[[Type], Type]) -> Relation:
+    """Returns the plan with its columns cast to other types."""
+    columns = tuple(replace(c, type=type_of(c.type)) for c in plan.columns)
     if columns == plan.columns:
         return plan
     input, scalars = (plan.input, plan.expressions) if isinstance(plan, Project) else (plan, as_columns(plan))

@@ -5,6 +5,7 @@ Source: PostgreSQL 15, src/backend/parser/parse_cte.c.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 
 from sqlglot import exp
@@ -15,7 +16,7 @@ from tailgate.lake.types import Field
 from tailgate.sql.binder.context import Level, QueryBinder
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.positions import leftmost
-from tailgate.sql.binder.queries.full_columns import as_columns, with_full_columns
+from tailgate.sql.binder.queries.full_columns import as_columns, with_widest_columns
 from tailgate.sql.binder.queries.set_operations import combined, nth
 from tailgate.sql.binder.recursion.search_and_cycle import extension, with_added_outputs
 from tailgate.sql.binder.relation_names import Names
@@ -48,8 +49,9 @@ def _refers(part: object, name: str) -> bool:
 
 
 def bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recursive:
-    """Binds a recursive query, base UNION [ALL] step. Its numerics are not general. Raises 42P19, 42804 and 0A000."""
-    with without_general():
+    """Binds a recursive query, base UNION [ALL] step. Numerics of UNION, SEARCH and CYCLE are fixed. Raises 42P19, 42804 and 0A000."""
+    is_compared = bool(cte.this.args.get("distinct")) or clauses_of(cte) is not None
+    with without_general() if is_compared else nullcontext():
         return _bind_recursive(cte, names, queries)
 
 
@@ -71,7 +73,7 @@ def _bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recurs
     if len(references) > 1:
         shown = f'recursive reference to query "{name}" must not appear more than once'
         raise InvalidRecursion(shown, position=position(references[1]))
-    base = with_full_columns(queries.query(_bare(tree.this), names))
+    base = with_widest_columns(queries.query(_bare(tree.this), names))
     number = len(names.recursions)
     names.recursions.append(name)
     column_names = [c.name for c in cte.args["alias"].args.get("columns") or []]
@@ -83,7 +85,7 @@ def _bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recurs
         term = with_added_outputs(tree, term, references[0], [column.name for column in added.columns])
     extra = () if added is None else added.columns
     working = WorkingTable(number, (*(Field(f.name, f.type) for f in base.columns), *extra), name)
-    step = whole = with_full_columns(queries.query(term, names.with_cte(name, working, (*fields, *extra), len(extra))))
+    step = whole = with_widest_columns(queries.query(term, names.with_cte(name, working, (*fields, *extra), len(extra))))
     _check_step(step, name, references[0])
     if extra or isinstance(step, UnionAll):  # a projection of a UNION keeps `combined` from flattening it
         width = len(step.columns) - len(extra)
@@ -95,11 +97,11 @@ def _bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recurs
         shown = f"UNION of {types} in a recursive query is not supported"
         raise FeatureNotSupported(shown, hint="Use UNION ALL, or cast to text.", position=at)
     for i, (field, before) in enumerate(zip(union.columns, base.columns, strict=True), 1):
-        overall, initial = ((type.name, type.is_array, type.multidimensional) for type in (field.type, before.type))
+        overall, initial = ((t.name, t.is_array, t.multidimensional, t.general) for t in (field.type, before.type))
         if overall != initial:
+            shown = str(before.type if field.type.general else bare_type(before.type))
             raise DatatypeMismatch(
-                f'recursive query "{name}" column {i} has type {bare_type(before.type)} in non-recursive term'
-                f" but type {bare_type(field.type)} overall",
+                f'recursive query "{name}" column {i} has type {shown} in non-recursive term but type {bare_type(field.type)} overall',
                 hint="Cast the output of the non-recursive term to the correct type.",
                 position=leftmost(nth(tree.this, i - 1)),
             )

@@ -349,9 +349,8 @@ def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:
 
     Raises 42804.
 
-    Among numerics, the largest scale wins. Other modifiers remain if all scalars have them, as with
-    select_common_typmod(). NULL and quoted literals take the type of the others, a quoted numeric outside
-    of views with the digits of its text. If no scalar has a type, the result is text.
+    Modifiers remain if all scalars have them, as with select_common_typmod(). NULL and quoted literals take
+    the type of the others, a quoted numeric with the digits of its text. If no scalar has a type, the result is text.
     """
     types = [s.type for s in scalars]
     typed = [(t, p) for t, p in zip(types, places, strict=True) if t != UNKNOWN]
@@ -377,7 +376,7 @@ def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:
 
 
 def _written(scalar: Scalar) -> Type:
-    """Returns the type of a scalar among numerics. In views a quoted number has none, as in earlier versions: their rows have the types."""
+    """Returns the type of a scalar among numerics. By the rules of earlier views, a quoted number has none."""
     if numeric_types.may_be_general() and scalar.type == UNKNOWN and isinstance(scalar, Literal) and scalar.value is not None:
         return literal(str(scalar.value), NUMERIC, scalar.position).type
     return scalar.type
@@ -397,4 +396,5 @@ def common_numeric(types: Sequence[Type]) -> Type:
     numbers = [t for t in types if t != UNKNOWN]
     if all(t == numbers[0] for t in numbers):
         return numbers[0]
-    return replace(numeric_types.common(tuple(numbers)), is_array=numbers[0].is_array)
+    with numeric_types.of_elements(numbers[0].is_array):
+        return replace(numeric_types.common(tuple(numbers)), is_array=numbers[0].is_array)

@@ -24,8 +24,9 @@ from tailgate.sql.functions.entry import Function
 from tailgate.sql.functions.general import templates as general_templates
 from tailgate.sql.functions.multidimensional import templates as multidimensional
 from tailgate.sql.numeric_types import rounded_to
-from tailgate.sql.plan import Literal, Scalar
+from tailgate.sql.plan import Call, Case, Coalesce, GreatestLeast, Literal, Scalar
 from tailgate.sql.plan.sort_keys import has_general
+from tailgate.values.numeric.scales import scale_of
 
 TEXTS = frozenset(("char", "text", "varchar", "bpchar", "name", "unknown"))
 CASTS_HINT = "You might need to add explicit type casts."
@@ -122,7 +123,8 @@ def _preferred(name: str, type: Type) -> bool:
 def arguments(function: Function, operands: list[Scalar], parameters: Parameters) -> tuple[Scalar, ...]:
     """Casts the arguments to the argument types of the chosen function."""
     if numeric_types.is_maintained() and _has_arrays(function):
-        operands = list(map(fixed, operands))
+        with numeric_types.of_elements():
+            return arguments(function, list(map(fixed, operands)), parameters)
     casts: list[Scalar] = []
     operands, shaped = _with_dimensions(function, operands, parameters)
     for name, scalar in zip(_expanded(function, len(operands)), operands, strict=True):
@@ -226,7 +228,8 @@ def result(function: Function, operands: tuple[Scalar, ...]) -> Type:
     if len(function.outputs) > 1:
         return Type("record", fields=tuple(Field(name, from_name(type)) for name, type in function.outputs))
     if callable(function.result):
-        return bare_type(function.result(tuple(a.type for a in operands)))
+        with numeric_types.of_elements(_has_arrays(function)):
+            return bare_type(function.result(tuple(a.type for a in operands)))
     return from_name(function.result)
 
 
@@ -241,7 +244,7 @@ def specialized(function: Function, operands: tuple[Scalar, ...]) -> tuple[Funct
 
     General numerics become fixed ones, with 16 digits after the decimal point, for a function that takes only these.
     """
-    if function.name == "array_fill" and numeric_types.may_be_general():
+    if function.name == "array_fill" and not numeric_types.is_maintained() and numeric_types.may_be_general():
         filling = replace(function, spark="", duckdb=multidimensional.FILLS[len(operands)])
         return filling, operands, result(function, operands).array(multidimensional=True)
     if function.name == "array_agg" and operands[0].type.multidimensional:
@@ -294,13 +297,33 @@ def numeric_as(scalar: Scalar, target: Type) -> Scalar:
 
 
 def fixed(scalar: Scalar, target: Type = NUMERIC) -> Scalar:
-    """Returns the scalar; a general numeric is cast to the target, by default to one with 16 digits after the decimal point."""
+    """Returns the scalar; a general numeric is cast to the target, by default to that of `_fixed_type`."""
     if not scalar.type.general:
         return scalar
-    type = target if target.modifiers else _as_array(numeric(NUMERIC_SCALE), scalar.type)
+    type = target if target.modifiers else _as_array(_fixed_type(scalar), scalar.type)
     cast = coerce(scalar, type, Parameters(), "explicit")
     assert cast is not None
     return cast
+
+
+def _fixed_type(scalar: Scalar) -> Type:
+    """Returns a fixed numeric for the values of a general one: the scale of the fixed ones that it is chosen from, else 16 digits."""
+    chosen: tuple[Scalar, ...] = ()
+    match scalar:
+        case _ if not numeric_types.may_be_general():  # the rows of earlier views have 16
+            pass
+        case Literal(value=Decimal() as value) if value.is_finite():
+            return numeric(max(0, min(scale_of(value), NUMERIC_PRECISION)))
+        case Call(function, arguments) if function.kind == "cast":
+            chosen = arguments
+        case Case(branches, otherwise):
+            chosen = (*(value for _, value in branches), otherwise)
+        case Coalesce(arguments) | GreatestLeast(_, arguments):
+            chosen = arguments
+    types = [_fixed_type(s) if s.type.general else s.type for s in chosen if not (isinstance(s, Literal) and s.value is None)]
+    if not types or any(t.is_array or t.name not in ("numeric", *numeric_types.DIGITS) for t in types):
+        return numeric(NUMERIC_SCALE)
+    return numeric(numeric_types.comparable(types).decimal[1])
 
 
 def operator(sign: str, types: tuple[Type, ...], position: int | None) -> Function:

@@ -56,7 +56,7 @@ public abstract class Accumulator {
    * @param appendOnly no row of the input is ever deleted
    */
   public static Supplier<Accumulator> factory(AggregateCall call, StructType row, boolean appendOnly) {
-    boolean isDistinct = call.distinct && !call.is("min", "max") && !OrderedAccumulator.is(call);
+    boolean isDistinct = call.distinct && !call.is("min", "max") && !OrderedAccumulator.is(call, row);
     Supplier<Accumulator> factory = isDistinct ? DistinctAccumulator.factory(call, row) : plain(call, row, appendOnly);
     factory.get();
     return call.filter < 0 ? factory : () -> new Filtered(factory.get(), call.filter);
@@ -64,7 +64,7 @@ public abstract class Accumulator {
 
   /** Returns the factory for a call, ignoring its DISTINCT and FILTER. */
   static Supplier<Accumulator> plain(AggregateCall call, StructType row, boolean appendOnly) {
-    if (OrderedAccumulator.is(call)) return () -> new OrderedAccumulator(call, row, appendOnly);
+    if (OrderedAccumulator.is(call, row)) return () -> new OrderedAccumulator(call, row, appendOnly);
     return switch (call.function) {
       case "count" -> Counts.factory(call);
       case "sum", "avg" -> GeneralTotals.fits(call, row) ? () -> new GeneralTotals(call) : Sums.factory(call, row);

@@ -12,7 +12,6 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
 import tailgate.functions.numeric.General;
 import tailgate.functions.numeric.GeneralMoments;
-import tailgate.functions.numeric.GeneralNumerics;
 
 /**
  * Sums, averages and variances of general numerics: how many values have each display scale, how many
@@ -89,8 +88,8 @@ final class GeneralTotals extends Counts {
     if (n == 0) return null;
     if (nans != 0 || infinities != 0 && negativeInfinities != 0) return General.NAN.row();
     if (infinities != 0 || negativeInfinities != 0) return (infinities != 0 ? General.INFINITY : General.MINUS_INFINITY).row();
-    InternalRow total = General.of(atScale(sum, scale)).row();
-    return function.equals("avg") ? GeneralNumerics.generalDivide(total, GeneralNumerics.integerToGeneral(n)) : total;
+    BigDecimal total = atScale(sum, scale);
+    return function.equals("avg") ? GeneralMoments.average(n, total) : General.of(total).row();
   }
 
   /**

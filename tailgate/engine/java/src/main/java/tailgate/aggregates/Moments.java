@@ -9,6 +9,8 @@ import java.math.MathContext;
 import java.math.RoundingMode;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.*;
+import tailgate.functions.numeric.General;
+import tailgate.functions.numeric.GeneralMoments;
 import tailgate.functions.numeric.Numbers;
 
 /**
@@ -60,8 +62,10 @@ final class Moments {
       this.type = call.type(row, 0);
       this.scale = type instanceof DecimalType d ? d.scale() : 0;
       if (!(type instanceof IntegralType || type instanceof DecimalType)) throw none(call);
-      Numbers.of(BigDecimal.ZERO, call.result);
+      if (!isGeneral()) Numbers.of(BigDecimal.ZERO, call.result);
     }
+
+    private boolean isGeneral() { return call.result.sameType(General.TYPE); }
 
     @Override public void add(InternalRow row, long weight) {
       if (row.isNullAt(column)) return;
@@ -90,6 +94,9 @@ final class Moments {
       if (n < (sample(call.function) ? 2 : 1)) return null;
       BigInteger sxx = squares.multiply(BigInteger.valueOf(n)).subtract(sum.multiply(sum));
       if (sxx.signum() < 0) return null;  // only while the deletion of a value has arrived before its insertion
+      if (isGeneral()) {
+        return GeneralMoments.variance(call.function, n, new BigDecimal(sum, scale), new BigDecimal(squares, 2 * scale), true);
+      }
       return Numbers.of(variance(call.function, n, new BigDecimal(sxx, 2 * scale)), call.result);
     }
 

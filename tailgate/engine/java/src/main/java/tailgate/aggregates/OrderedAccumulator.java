@@ -4,6 +4,7 @@ import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.*;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -15,7 +16,8 @@ import tailgate.rows.SortKeyCodec;
 
 /**
  * Aggregates that are a function of all values in order: array_agg, string_agg, JSON, mode,
- * percentiles, and those of ranges.
+ * percentiles, those of ranges, and sums, averages and variances with DISTINCT of general numerics, of which equal ones
+ * have several stored forms.
  *
  * <p>The values are kept sorted, and the result is recomputed from all of them for each changed
  * group: the cost is the size of the group.
@@ -30,20 +32,24 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
   private static final Set<String> NAMES = Set.of("string_agg", "array_agg", "jsonb_agg",
       "jsonb_object_agg", "json_agg", "json_object_agg", "mode", "percentile_cont",
       "percentile_disc", "range_agg", "range_intersect_agg");
+  private static final String[] TOTALS = {"sum", "avg", "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev"};
   private final AggregateCall call;
   private final SortKeyCodec order, values;
   private final DataType type;
   private final int limit;
+  private final boolean isTotal;  // a sum, an average or a variance
 
   OrderedAccumulator(AggregateCall call, StructType row, boolean appendOnly) {
     this.call = call;
     this.limit = appendOnly ? call.limit : 0;
     this.type = call.columns.length > 0 ? call.type(row, 0) : null;
     this.order = new SortKeyCodec(row, call.order);
-    this.values = call.distinct ? new SortKeyCodec(row, SortKeyCodec.ascending(call.columns)) : SortKeyCodec.exact(row, call.columns);
+    this.isTotal = !NAMES.contains(call.function);
+    boolean isCompared = call.distinct && !isTotal;
+    this.values = isCompared ? new SortKeyCodec(row, SortKeyCodec.ascending(call.columns)) : SortKeyCodec.exact(row, call.columns);
     boolean fits = switch (call.function) {
       case "array_agg" -> call.result instanceof ArrayType a && a.elementType().equals(type);
-      case "mode", "percentile_disc" -> call.result.equals(type);
+      case "mode", "percentile_disc" -> call.result.sameType(type);
       case "range_agg", "range_intersect_agg" -> type == DataTypes.BinaryType && call.result.equals(type);
       case "percentile_cont" -> type == DataTypes.DoubleType && call.result == DataTypes.DoubleType;
       case "string_agg" ->
@@ -52,16 +58,18 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
       case "jsonb_object_agg", "json_object_agg" ->
           call.result instanceof StringType && type instanceof StringType
               && call.type(row, 1) instanceof StringType;
-      default -> call.result instanceof StringType && type instanceof StringType;
+      default -> isTotal || call.result instanceof StringType && type instanceof StringType;
     };
     if (!fits) throw none(call);
   }
 
   private boolean ignoresNulls() {
-    return call.is("string_agg", "mode", "percentile_cont", "percentile_disc", "range_agg", "range_intersect_agg");
+    return isTotal || call.is("string_agg", "mode", "percentile_cont", "percentile_disc", "range_agg", "range_intersect_agg");
   }
 
-  public static boolean is(AggregateCall call) { return NAMES.contains(call.function); }
+  public static boolean is(AggregateCall call, StructType row) {
+    return NAMES.contains(call.function) || call.distinct && call.is(TOTALS) && GeneralTotals.fits(call, row);
+  }
 
   @Override public void add(InternalRow row, long weight) {
     if (row.isNullAt(call.columns[0]) && ignoresNulls()) return;
@@ -126,8 +134,24 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
         List<byte[]> forms = forms(kept);
         yield forms.isEmpty() ? null : call.is("range_agg") ? RangeAggregates.union(forms) : RangeAggregates.intersection(forms);
       }
-      default -> text(kept);
+      default -> isTotal ? total(rows, kept) : text(kept);
     };
+  }
+
+  /** Returns the sum, average or variance of the first stored form of each value. */
+  private Object total(long rows, GroupValues kept) {
+    GeneralTotals totals = new GeneralTotals(new AggregateCall(call.function, new int[] {0}, call.result, false, -1, call.order, 0));
+    byte[] place = null;
+    try (GroupValues.Walk walk = kept.walk()) {
+      while (walk.next()) {
+        if (walk.weight() <= 0 || place != null && SortKeyCodec.begins(walk.value(), place)) continue;
+        OrderedCodec.Reader in = new OrderedCodec.Reader(walk.value());
+        order.decode(in);
+        place = Arrays.copyOf(walk.value(), in.at());
+        totals.add(new GenericInternalRow(values.decode(in)), 1);
+      }
+    }
+    return totals.result(rows, kept);
   }
 
   private interface Each {

@@ -11,6 +11,8 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.*;
+import tailgate.functions.numeric.General;
+import tailgate.functions.numeric.GeneralMoments;
 import tailgate.functions.numeric.Numbers;
 import tailgate.functions.time.Interval;
 import tailgate.functions.time.IntervalFunctions;
@@ -26,7 +28,7 @@ final class Sums {
     boolean average = call.is("avg");
     if (type.equals(Intervals.TYPE) && call.result.equals(type)) return () -> new Intervals(column, average);
     if (type == DataTypes.DoubleType || type == DataTypes.FloatType) return () -> new Floating(column, type, call.result, average);
-    Numbers.of(BigDecimal.ZERO, call.result);
+    if (!average || !call.result.sameType(General.TYPE)) Numbers.of(BigDecimal.ZERO, call.result);
     Exact exact = Exact.of(type, call.result, average);
     return () -> new Whole(column, exact);
   }
@@ -101,7 +103,8 @@ final class Sums {
       if (n == 0) return null;
       if (isSmall() && !of.average) return Numbers.of(small, of.scale, of.result);
       BigDecimal sum = isSmall() ? BigDecimal.valueOf(small, of.scale) : new BigDecimal(sum(), of.scale);
-      return of.average ? Numbers.quotient(sum, n, of.result) : Numbers.of(sum, of.result);
+      if (!of.average) return Numbers.of(sum, of.result);
+      return of.result instanceof StructType ? GeneralMoments.average(n, sum) : Numbers.quotient(sum, n, of.result);
     }
 
     @Override public void write(DataOutput out) throws IOException {

@@ -42,7 +42,7 @@ final class PartitionWindow {
     this.window = window;
     AggregateCall call = window.call;
     // takes values in frame order: the row number is appended as a column to sort by
-    if (window.isAggregate() && OrderedAccumulator.is(call)) {
+    if (window.isAggregate() && OrderedAccumulator.is(call, row)) {
       StructType placed = row.add("place", DataTypes.LongType);
       call = new AggregateCall(call.function, call.columns, call.result, false, call.filter,
           new SortKey[] {new SortKey(row.length(), false, false)}, call.fraction);

@@ -4,9 +4,15 @@ import java.math.BigDecimal;
 import java.math.RoundingMode;
 import org.apache.spark.sql.catalyst.InternalRow;
 
-/** Variances and standard deviations of general numerics, as {@code tailgate/values/numeric/moments.py} computes them. */
+/** Averages, variances and standard deviations of general numerics, as {@code tailgate/values/numeric/moments.py} computes them. */
 public final class GeneralMoments {
   private GeneralMoments() {}
+
+  /** Returns the average of n values with this sum, whose scale is the largest display scale of a value. */
+  public static InternalRow average(long n, BigDecimal sum) {
+    BigDecimal count = BigDecimal.valueOf(n);
+    return General.of(sum.divide(count, GeneralNumerics.quotientScale(sum, count), RoundingMode.HALF_UP)).row();
+  }
 
   /**
    * Returns the result of an aggregate for n values with these sums, or null if they are too few. The scale of the sum is the
