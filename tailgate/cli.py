@@ -216,6 +216,7 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--gateways", type=Quantity(1, GATEWAYS_MAX), default=1, metavar="N", help="gateway processes that share the port (1)")
     _scratch(up)
     engine_limits.add_options(up)
+    engine_limits.add_cluster_options(up)
     _memory(up)
     _parallelism(up)
     watching.add_options(up)
@@ -226,6 +227,7 @@ def parser() -> argparse.ArgumentParser:
     data_folder.add_for_demo(demo)
     _listen(demo)
     _parallelism(demo)
+    engine_limits.add_cluster_options(demo)
     demo.add_argument("--for", dest="seconds", type=Positive(), metavar="SECONDS", help="end after this time (Ctrl-C ends it)")
     demo.add_argument("--rate", type=Positive(), default=200.0, metavar="EVENTS_PER_SECOND", help="page views per second (200)")
     demo.add_argument("--check", action="store_true", help="at the end compare view and sink with a recompute of the topics")
@@ -445,6 +447,7 @@ def _up(options: argparse.Namespace) -> int:
 
     _check_listen(options)
     _check_processing_log(options)
+    engine_limits.check_cluster(options)
     passed = for_children(options)
     plan = Plan(
         options.data,
@@ -494,6 +497,8 @@ def _demo(options: argparse.Namespace) -> int:
     from tailgate.operations.settings.configuration import for_children
 
     _check_listen(options)
+    engine_limits.check_cluster(options)
+    passed = for_children(options)
     with tempfile.TemporaryDirectory(prefix="tailgate-demo-") as temporary:
         plan = Plan(
             options.data or Path(temporary),
@@ -501,7 +506,8 @@ def _demo(options: argparse.Namespace) -> int:
             "embedded",
             "embedded",
             parallelism=options.parallelism,
-            listening=_listening(for_children(options)),
+            listening=_listening(passed),
+            engine=engine_limits.cluster_arguments(passed),
             work_dir=options.work_dir,
             secrets_dir=options.secrets_dir,
         )

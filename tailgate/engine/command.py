@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 GB, TB, DAY = 1024, 1024**2, 86_400
 LOOPBACK = "127.0.0.1"
 PARTITIONS = Quantity(1, 1024)  # of the state; each has a RocksDB for each level of operators
+CLUSTER = ("master", "driver-host")  # and spark-conf, which may be repeated
 OPTIONS = ("heap", "state-memory", "index-memory", "tick-rows", "held-log", "history")
 
 
@@ -60,8 +62,26 @@ def _setting(text: str) -> str:
 
 def arguments(options: argparse.Namespace) -> tuple[str, ...]:
     """Returns those options that are set, as arguments for a child engine."""
-    values = {name: getattr(options, name.replace("-", "_")) for name in OPTIONS}
-    return tuple(word for name, value in values.items() if value is not None for word in (f"--{name}", str(value)))
+    return (*_words(options, OPTIONS), *cluster_arguments(options))
+
+
+def cluster_arguments(options: argparse.Namespace) -> tuple[str, ...]:
+    """Returns those options for a Spark cluster that are set, as arguments for a child engine."""
+    return (*_words(options, CLUSTER), *(word for setting in options.spark_conf for word in ("--spark-conf", setting)))
+
+
+def _words(options: argparse.Namespace, names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        if (value := getattr(options, name.replace("-", "_"))) is not None:
+            yield from (f"--{name}", str(value))
+
+
+def check_cluster(options: argparse.Namespace) -> None:
+    """Checks the options for a Spark cluster before an engine is started. Raises 22023 and 0A000."""
+    from tailgate.operations import data_folder
+
+    if cluster(options) is not None and options.data is not None:
+        data_folder.shared(options)
 
 
 def limits(options: argparse.Namespace) -> Limits:

@@ -40,17 +40,18 @@ KAFKA, REGISTRY = "kafka:9092", "http://schema-registry:8081"
 
 
 class System:
-    """A running system, as a context manager."""
+    """A running system, as a context manager. `data`: the location of the lake, unless it is the folder; `engine`: its arguments."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, data: Path | str | None = None, engine: tuple[str, ...] = ()) -> None:
         key = folder / "secret.key"
         key.write_bytes(base64.b64encode(os.urandom(KEY_BYTES)))
         key.chmod(0o600)
         secrets = ("--secret-key-file", str(key))
         http = f"127.0.0.1:{free_port()}"
-        plan = Plan(folder, f"127.0.0.1:{free_port()}", "embedded", "embedded", secrets=secrets, ksqldb=http)
+        listen = f"127.0.0.1:{free_port()}"
+        plan = Plan(data or folder, listen, "embedded", "embedded", secrets=secrets, ksqldb=http, engine=engine, work_dir=folder)
         self.supervisor = Supervisor(plan, lambda _: None)
-        self.folder = folder
+        self._lake = data or folder
         self._tables: dict[str, Table] = {}
         self._schemas: dict[str, tuple[int, Any]] = {}  # by topic
 
@@ -135,7 +136,7 @@ class System:
 
     def clear(self) -> None:
         """Drops all objects and roles."""
-        terminal, catalog = self.terminal(), Lake.open(self.folder).catalog()
+        terminal, catalog = self.terminal(), Lake.open(self._lake).catalog()
         for schema in catalog.schemas.values():
             if schema.id not in BUILT_IN:
                 terminal.type(f'DROP SCHEMA "{schema.name}" CASCADE')
@@ -152,7 +153,7 @@ class System:
 
     def delete_topics(self) -> None:
         """Deletes all topics after `clear`, and waits until they are gone. Until the sinks have ended they may create them again."""
-        lake = Lake.open(self.folder)
+        lake = Lake.open(self._lake)
         until(lambda: not sinks(lake))
         self._producer = self._new_producer()  # one that has written to a topic creates it again when it refreshes its metadata
         admin = AdminClient({"bootstrap.servers": self.kafka})

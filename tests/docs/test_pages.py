@@ -37,6 +37,11 @@ def _name(page: Path) -> str:
 @pytest.mark.kafka
 @pytest.mark.parametrize("page", [*PAGES, *EXAMPLES], ids=_name)
 def test_examples(system: System, page: Path) -> None:
+    check_examples(system, page)
+
+
+def check_examples(system: System, page: Path) -> None:
+    """Checks that the examples of a page print what it shows."""
     wrong = []
     terminal = system.terminal()
     try:
