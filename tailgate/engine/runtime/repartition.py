@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
 
+from tailgate.engine.plan.rules.change import ArrivalJoin, stateful
 from tailgate.engine.plan.views import catalog_graph
 from tailgate.engine.plan.views.replacements import planning_findings
 from tailgate.engine.plan.views.streams import Streams
@@ -25,6 +26,7 @@ from tailgate.engine.runtime.state.files import folder_of, in_bucket
 from tailgate.engine.runtime.state.lineages import Lineages
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.engine.runtime.ticks.failures import state_lost
+from tailgate.lake.catalog import Catalog, MaterializedView
 from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
@@ -49,7 +51,7 @@ class Repartitioned:
 def run(lake: Lake, parallelism: int, vault: Vault, jvm: Jvm) -> Repartitioned:
     """Moves the state to `parallelism` partitions.
 
-    Raises 55000 if an engine runs, or views must be filled again first; 0A000 if there is an operator whose state cannot be moved.
+    Raises 55000 if an engine runs, or views must be filled first.
     """
     vault.check()
     writer = open_epoch(lake)
@@ -63,10 +65,22 @@ def run(lake: Lake, parallelism: int, vault: Vault, jvm: Jvm) -> Repartitioned:
             raise ObjectNotInPrerequisiteState(
                 f"{findings[0].view} must be filled again: {findings[0].reason}", hint=f"Start an engine with --parallelism {before} first."
             )
+        _check_filled(lake.catalog(), before)
         return Repartitioned(before, parallelism, _moved(lake, writer, before, parallelism, vault, jvm))
     finally:
         lease.end()
         writer.close()
+
+
+def _check_filled(catalog: Catalog, before: int) -> None:
+    """Raises 55000 if a view is being filled whose rows wait for the end of that: their state cannot be moved."""
+    streams = Streams(catalog)
+    for item in catalog.items.values():
+        if isinstance(item, MaterializedView) and not item.ready and any(isinstance(o, ArrivalJoin) for o in stateful(streams(item))):
+            raise ObjectNotInPrerequisiteState(
+                f'{item.kind} "{item.name}" is being filled',
+                hint=f"Start an engine with --parallelism {before}, and wait until it is filled.",
+            )
 
 
 def _moved(lake: Lake, writer: Writer, before: int, after: int, vault: Vault, jvm: Jvm) -> dict[int, int]:

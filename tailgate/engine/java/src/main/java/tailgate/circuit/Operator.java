@@ -1,11 +1,13 @@
 package tailgate.circuit;
 
 import java.util.List;
+import java.util.function.LongUnaryOperator;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 import tailgate.errors.SqlError;
 import tailgate.rows.Change;
 import tailgate.rows.Columns;
+import tailgate.state.State;
 
 /**
  * A stateful step of a circuit: it receives changes at its ports and emits the resulting changes.
@@ -76,6 +78,18 @@ public abstract class Operator extends Node {
   public byte[] owner(int port, byte[] key, byte[] row) {
     String name = getClass().getSimpleName();
     throw new SqlError("0A000", "the state of operator " + id + " (" + name + ") cannot be moved to other partitions");
+  }
+
+  /** Receives entries of the state. `owner`: as {@link #owner} returns it. */
+  public interface Moved { void accept(byte[] owner, State.Entry entry); }
+
+  /**
+   * Passes an entry of a partition on, with the key whose partition it belongs to.
+   *
+   * @param number makes a number that is unique within this partition unique among all partitions, and keeps the order
+   */
+  public void move(State from, State.Entry entry, LongUnaryOperator number, Moved to) {
+    to.accept(owner(entry.port(), entry.key(), entry.row()), entry);
   }
 
   /** Returns the value of an entry that each partition has, from its values in two of them. */

@@ -4,8 +4,10 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.*;
 import java.util.function.Consumer;
+import java.util.function.LongUnaryOperator;
 import org.apache.spark.sql.execution.streaming.state.StateStoreId;
 import org.apache.spark.sql.execution.streaming.state.StateStoreProviderId;
+import tailgate.errors.SqlError;
 import tailgate.rows.Rows.Bytes;
 import tailgate.state.DurableFiles;
 import tailgate.state.State;
@@ -56,7 +58,7 @@ final class Repartition {
       }
       for (int store : ids.stores())
         for (int partition = 0; partition < ids.partitions(); partition++)
-          read(Stages.storeId(from, store, partition), ids.store(store), this::move);
+          read(Stages.storeId(from, store, partition), ids.store(store), of(partition, ids.partitions()));
       share();
       return DurableFiles.durably(() -> committed(time));
     }));
@@ -81,23 +83,31 @@ final class Repartition {
     });
   }
 
-  /** Moves the entries of a partition of a store. */
-  private void move(State from) {
+  /** Returns what moves the entries of a partition of a store, of `all` partitions. */
+  private Consumer<State> of(int partition, int all) {
+    return from -> move(from, number -> {
+      if (number > Long.MAX_VALUE / all - 1) throw new SqlError("54000", "the numbers of rows in the state cannot get larger");
+      return number * all + partition;
+    });
+  }
+
+  private void move(State from, LongUnaryOperator number) {
     from.forEach(entry -> {
       if (!(circuit.nodes.get(entry.operator()) instanceof Operator operator)) return;
       if (operator.loop != null) put(operator, Sent.place(operator.loop[0].id, State.NONE), entry);
-      else {
-        byte[] owner = operator.owner(entry.port(), entry.key(), entry.row());
-        if (owner == null)
-          shared.merge(new Shared(operator, entry.port(), new Bytes(entry.key()), new Bytes(entry.row())), entry.value(),
-              (one, other) -> operator.merged(entry.port(), one, other));
-        else put(operator, Sent.place(operator.id, owner), entry);
-      }
+      else operator.move(from, entry, number, (owner, moved) -> put(operator, owner, moved));
     });
     for (Operator operator : circuit.order) {
       long[] sized = from.sized(operator.id);
       sums.merge(operator.id, new Sum(sized[2] == 1, sized[3], sized[4]), Sum::plus);
     }
+  }
+
+  private void put(Operator operator, byte[] owner, State.Entry entry) {
+    if (owner == null)
+      shared.merge(new Shared(operator, entry.port(), new Bytes(entry.key()), new Bytes(entry.row())), entry.value(),
+          (one, other) -> operator.merged(entry.port(), one, other));
+    else put(operator, Sent.place(operator.id, owner), entry);
   }
 
   private void put(Operator operator, int place, State.Entry entry) {

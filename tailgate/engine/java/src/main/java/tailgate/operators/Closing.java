@@ -2,6 +2,7 @@ package tailgate.operators;
 
 import java.nio.ByteBuffer;
 import java.util.*;
+import java.util.function.LongUnaryOperator;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -52,6 +53,11 @@ final class Closing extends StreamOperator {
   @Override public void compile() { columns.compile(); }
 
   @Override Work work(Tick tick) { return new Work(tick); }
+
+  @Override void moveRows(State from, State.Entry entry, LongUnaryOperator number, Moved to) {
+    byte[] owner = Arrays.copyOfRange(entry.value(), Long.BYTES, entry.value().length);
+    to.accept(owner, entry.withRow(numbered(entry.row(), number)));
+  }
 
   private final class Work extends StreamOperator.Work {
     Work(Tick tick) { super(tick); }

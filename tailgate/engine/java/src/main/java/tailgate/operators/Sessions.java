@@ -2,6 +2,7 @@ package tailgate.operators;
 
 import java.nio.ByteBuffer;
 import java.util.*;
+import java.util.function.LongUnaryOperator;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -67,6 +68,28 @@ final class Sessions extends StreamOperator {
   private static byte[] encoded(long number) { return ByteBuffer.allocate(8).putLong(ordinal(number)).array(); }
 
   private static byte[] place(Session s) { return ByteBuffer.allocate(16).putLong(ordinal(s.end)).putLong(s.number).array(); }
+
+  /** The rows of a session move with the session, which has their key. */
+  @Override void moveRows(State from, State.Entry entry, LongUnaryOperator number, Moved to) {
+    switch (entry.port()) {
+      case SESSIONS -> {
+        to.accept(entry.key(), entry.withValue(numbered(entry.value(), number)));
+        byte[] of = encoded(ByteBuffer.wrap(entry.value()).getLong(Long.BYTES));
+        LongUnaryOperator ordinals = n -> ordinal(number.applyAsLong(ordinal(n)));
+        try (State.Entries rows = from.entries(id, ROWS, of)) {
+          while (rows.next()) {
+            State.Entry row = new State.Entry(id, ROWS, numbered(of, ordinals), numbered(rows.row(), ordinals), rows.value());
+            to.accept(entry.key(), row);
+          }
+        }
+      }
+      case ENDS -> {
+        byte[] owner = Arrays.copyOfRange(entry.value(), Long.BYTES, entry.value().length);
+        to.accept(owner, entry.withRow(numbered(entry.row(), number)));
+      }
+      default -> {}  // ROWS
+    }
+  }
 
   private final class Work extends StreamOperator.Work {
     private final Map<Long, Session> changed = new LinkedHashMap<>();  // by number: sessions whose rows are not emitted yet

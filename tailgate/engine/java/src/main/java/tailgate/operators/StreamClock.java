@@ -1,6 +1,7 @@
 package tailgate.operators;
 
 import java.nio.ByteBuffer;
+import java.util.function.LongUnaryOperator;
 import tailgate.circuit.Tick;
 import tailgate.state.State;
 
@@ -79,6 +80,12 @@ final class StreamClock {
 
   private static byte[] encoded(long time, long due, long number, boolean released) {
     return ByteBuffer.allocate(25).putLong(time).putLong(due).putLong(number).put((byte) (released ? 1 : 0)).array();
+  }
+
+  /** Returns a stored clock whose last number is another one. */
+  static byte[] numbered(byte[] clock, LongUnaryOperator number) {
+    ByteBuffer in = ByteBuffer.wrap(clock);
+    return encoded(in.getLong(), in.getLong(), number.applyAsLong(in.getLong()), in.get() == 1);
   }
 
   /** Returns the clock of all rows of two partitions. The stream time is the same in both, because each receives all times. */

@@ -2,6 +2,7 @@ package tailgate.operators;
 
 import java.nio.ByteBuffer;
 import java.util.*;
+import java.util.function.LongUnaryOperator;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -78,10 +79,32 @@ abstract class StreamOperator extends Operator {
 
   @Override public boolean everywhere(int port, UnsafeRow of) { return true; }
 
-  /** Each partition has the stream time. Rows that wait or are numbered within a partition cannot be moved. */
-  @Override public byte[] owner(int port, byte[] key, byte[] row) { return port == CLOCK ? null : super.owner(port, key, row); }
+  /** Each partition has the stream time and all rows that wait. */
+  @Override public final byte[] owner(int port, byte[] key, byte[] row) { return null; }
 
-  @Override public byte[] merged(int port, byte[] one, byte[] other) { return StreamClock.merged(one, other); }
+  @Override public byte[] merged(int port, byte[] one, byte[] other) { return port == CLOCK ? StreamClock.merged(one, other) : one; }
+
+  @Override public final void move(State from, State.Entry entry, LongUnaryOperator number, Moved to) {
+    switch (entry.port()) {
+      case CLOCK -> super.move(from, entry.withValue(StreamClock.numbered(entry.value(), number)), number, to);
+      case WAITING -> super.move(from, entry, number, to);
+      default -> moveRows(from, entry, number, to);
+    }
+  }
+
+  /** Passes an entry of the operator's own ports on, as {@link #move} does. */
+  abstract void moveRows(State from, State.Entry entry, LongUnaryOperator number, Moved to);
+
+  /** Returns bytes of which the last 8 are a number with another number. */
+  static byte[] numbered(byte[] place, LongUnaryOperator number) {
+    byte[] bytes = place.clone();
+    ByteBuffer last = ByteBuffer.wrap(bytes, bytes.length - Long.BYTES, Long.BYTES);
+    last.mark();
+    long before = last.getLong();
+    last.reset();
+    last.putLong(number.applyAsLong(before));
+    return bytes;
+  }
 
   @Override public boolean ordered() { return true; }
 

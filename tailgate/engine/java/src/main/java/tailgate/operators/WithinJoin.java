@@ -2,6 +2,7 @@ package tailgate.operators;
 
 import java.nio.ByteBuffer;
 import java.util.*;
+import java.util.function.LongUnaryOperator;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
@@ -79,6 +80,11 @@ final class WithinJoin extends StreamOperator {
 
   private static byte[] closing(Entry e) {
     return ByteBuffer.allocate(17).putLong(ordinal(e.closing)).put((byte) e.side).putLong(e.number).array();
+  }
+
+  @Override void moveRows(State from, State.Entry entry, LongUnaryOperator number, Moved to) {
+    byte[] interval = entry.port() == CLOSING ? Arrays.copyOfRange(entry.value(), 1, entry.value().length) : entry.key();
+    to.accept(Arrays.copyOf(interval, interval.length - Long.BYTES), entry.withRow(numbered(entry.row(), number)));
   }
 
   /** Returns the key of the rows of one key whose times are in an interval of the window's length. */

@@ -114,7 +114,10 @@ public final class State {
   public Entries entries(int operator, int port) { return new Entries(ByteBuffer.allocate(5).putInt(operator).put((byte) port).array()); }
 
   /** An entry, with its place. */
-  public record Entry(int operator, int port, byte[] key, byte[] row, byte[] value) {}
+  public record Entry(int operator, int port, byte[] key, byte[] row, byte[] value) {
+    public Entry withRow(byte[] of) { return new Entry(operator, port, key, of, value); }
+    public Entry withValue(byte[] of) { return new Entry(operator, port, key, row, of); }
+  }
 
   /** Calls an action for the entries of all operators, but not for their statistics. */
   public void forEach(Consumer<Entry> action) {

@@ -1,5 +1,6 @@
 package tailgate.circuit;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.nio.channels.Channels;
@@ -132,8 +133,8 @@ public final class Lab {
   /** A running circuit: its state and the sums of its relations. */
   public static final class Running {
     public Circuit circuit;
-    final Path folder;
-    final int partitions;
+    Path folder;
+    int partitions;
     String ids = "";
     /** Whether records arrive in the order in which they are passed. */
     boolean inOrder;
@@ -188,6 +189,19 @@ public final class Lab {
 
     /** Returns the number of entries that an operator had in its state after the last tick, if it ran in it. */
     public long entries(int node) { return last.entries(node); }
+
+    /** Moves the state to another number of partitions. */
+    public void move(int to) {
+      try {
+        Path other = Files.createTempDirectory("state");
+        ids = new ObjectMapper().readTree(circuit.repartition(spark(), folder.toString(), ids, partitions, other.toString(), to, time))
+            .get("state").asText();
+        folder = other;
+        partitions = to;
+      } catch (Exception e) {
+        throw new AssertionError(e);
+      }
+    }
 
     /** Unloads all stores, like a restart: their state is then read from files. */
     public void restart() { StateStore.stop(); }

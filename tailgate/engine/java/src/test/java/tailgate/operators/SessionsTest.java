@@ -135,6 +135,7 @@ class SessionsTest {
       late += r.last.counters().getOrDefault("21.late_rows", 0L);
       expected.tick(sent);
       if (t == 2) r.restart();
+      if (t % 2 == 1) r.move(1 + (partitions + t) % 4);
       assertEquals(expected.rows, r.relation(1), "tick " + t);
       assertEquals(expected.late, late, "tick " + t);
     }
@@ -154,6 +155,7 @@ class SessionsTest {
     r.tick(records(live, "stream"));
     r.tick(records(history, "$fill/stream"));
     assertEquals(new Bag(), r.relation(1));
+    r.move(3);
     r.circuit = circuit(5, true, false);
     r.tick();
     expected.tick(history);

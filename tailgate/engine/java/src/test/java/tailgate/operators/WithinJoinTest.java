@@ -157,6 +157,7 @@ class WithinJoinTest {
       late += r.last.counters().getOrDefault("21.late_rows", 0L);
       expected.tick(sent);
       if (t == 2) r.restart();
+      if (t % 2 == 1) r.move(1 + (partitions + t) % 4);
       assertEquals(expected.rows, r.relation(1), "tick " + t);
       assertEquals(expected.late, late, "tick " + t);
     }
@@ -226,6 +227,7 @@ class WithinJoinTest {
       r.tick(history.stream().filter(s -> s.side == of).map(s -> s.record("$fill/")).toArray(Row[]::new));
     }
     r.restart();
+    r.move(3);
     assertEquals(new Bag(), r.relation(1));
     r.circuit = circuit(join, false);
     r.tick();
