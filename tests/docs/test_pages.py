@@ -41,7 +41,7 @@ def test_examples(system: System, page: Path) -> None:
 
 
 def check_examples(system: System, page: Path) -> None:
-    """Checks that the examples of a page print what it shows."""
+    """Checks that the examples of a page print the lines that it shows."""
     wrong = []
     terminal = system.terminal()
     try:
