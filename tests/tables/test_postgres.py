@@ -70,6 +70,7 @@ SCRIPTS = (
     "recursion",
     "function_calls",
     "session_values",
+    "limits",
 )
 
 # intended differences: statement → the part of the answer that differs

@@ -10,20 +10,54 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidColumnReference, SyntaxError_, TailgateError
-from tailgate.lake.types import INT8, Field
+from tailgate.lake.errors import DatatypeMismatch, InvalidColumnReference, SyntaxError_, TailgateError
+from tailgate.lake.types import BOOL, INT8, Field
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.queries.output_columns import Output, by_name, by_number
 from tailgate.sql.binder.types.coercion import bare_type, coerce
 from tailgate.sql.binder.types.comparability import require_equality, require_order
+from tailgate.sql.binder.types.overloads import operator
+from tailgate.sql.functions import windows
+from tailgate.sql.functions.entry import Function, duckdb_error, spark_error
 from tailgate.sql.grammar.names import position
-from tailgate.sql.plan import Column, Limit, Literal, Project, Relation, Scalar, Sort, SortKey, TopK, nullable
+from tailgate.sql.plan import (
+    And,
+    Call,
+    Coalesce,
+    Column,
+    Filter,
+    IsNull,
+    Limit,
+    Literal,
+    Or,
+    Project,
+    Relation,
+    Scalar,
+    Sort,
+    SortKey,
+    TopK,
+    Window,
+    nullable,
+)
 from tailgate.sql.plan.correlation import arguments_of, has_subqueries
+from tailgate.sql.plan.grouping import ROW_NUMBER
 from tailgate.sql.plan.grouping import distinct as made_distinct
 from tailgate.sql.plan.rewriting import columns_of
+from tailgate.sql.plan.scalars import WindowCall
 from tailgate.sql.plan.sort_keys import sort_key
 
+RANK = next(row for row in windows.ROWS if row.name == "rank")
+
+
+def _not_negative(clause: str, sqlstate: str) -> Function:
+    """Returns the function that checks a number of rows."""
+    message = f"{clause} must not be negative"
+    spark = f"CASE WHEN {{0}} < 0 THEN CAST({spark_error(sqlstate, message)} AS BIGINT) ELSE {{0}} END"
+    return Function(clause.lower(), ("int8",), "int8", spark, f"CASE WHEN {{0}} < 0 THEN {duckdb_error(sqlstate, message)} ELSE {{0}} END")
+
+
+CHECKED = {"LIMIT": _not_negative("LIMIT", "2201W"), "OFFSET": _not_negative("OFFSET", "2201X")}
 Ordered = list[tuple[Scalar, exp.Expr]]  # expressions to sort by, over the input, each with its node
 
 
@@ -122,6 +156,10 @@ def sorted_and_cut(tree: exp.Expr, plan: Relation, keys: tuple[SortKey, ...], bi
     count = rows(limit.args["expression"], "LIMIT", binder) if limit is not None else None
     skipped = rows(offset.args["expression"], "OFFSET", binder) if offset is not None else None
     cut = position(limit or offset or tree)
+    if any(of is not None and _is_computed(of, binder) for of in (count, skipped)):
+        ties = limit is not None and bool(limit.meta.get("ties"))
+        numbered = _cut_by_numbers(plan, keys, count, skipped, ties=ties and bool(keys))
+        return Sort(numbered, keys, at) if keys else numbered
     if limit is not None and limit.meta.get("ties"):
         if not keys:
             raise SyntaxError_("WITH TIES cannot be specified without ORDER BY clause", position=position(limit))
@@ -143,6 +181,25 @@ def rows(node: exp.Expr, clause: str, binder: Expressions) -> Scalar:
     column = next((c for c in node.find_all(exp.Column) if columns_of(count)), None)
     if column is not None:
         raise InvalidColumnReference(f"argument of {clause} must not contain variables", position=position(column))
-    if has_subqueries(count) or list(arguments_of(count)):
-        raise FeatureNotSupported(f"a {clause} that depends on rows is not supported", position=leftmost(node))
-    return count
+    return Call(CHECKED[clause], (count,), INT8) if _is_computed(count, binder) else count
+
+
+def _is_computed(count: Scalar, binder: Expressions) -> bool:
+    """Returns whether no engine takes a number of rows as its limit: one from a subquery or an outer query, in a view any expression."""
+    return has_subqueries(count) or bool(list(arguments_of(count))) or (binder.view and not isinstance(count, Literal))
+
+
+def _cut_by_numbers(plan: Relation, keys: tuple[SortKey, ...], count: Scalar | None, skipped: Scalar | None, *, ties: bool) -> Relation:
+    """Returns the rows whose number in the order is in the interval. `ties`: also those that are equal to the last one."""
+    calls = (WindowCall(ROW_NUMBER, (), INT8), *((WindowCall(RANK, (), INT8),) if ties else ()))
+    width, zero = len(plan.columns), Literal(0, INT8)
+    number = Column(width, INT8)
+    begin = zero if skipped is None else Coalesce((skipped, zero), INT8)
+    above, up_to, plus = (operator(sign, (INT8, INT8), None) for sign in (">", "<=", "+"))
+    conditions: list[Scalar] = [] if skipped is None else [Call(above, (number, begin), BOOL)]
+    if count is not None:
+        within = Call(up_to, (Column(width + 1, INT8) if ties else number, Call(plus, (begin, count), INT8)), BOOL)
+        conditions.append(Or((within, IsNull(count))))
+    condition = conditions[0] if len(conditions) == 1 else And(tuple(conditions))
+    rows = Filter(Window(plan, (), keys, calls), condition)
+    return Project(rows, tuple(Column(i, field.type) for i, field in enumerate(plan.columns)), plan.columns)
