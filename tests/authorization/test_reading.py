@@ -30,8 +30,6 @@ CONSTANT = [
     ("BEGIN", "DECLARE c CURSOR FOR TAIL (SELECT 1) AS OF (SELECT n FROM salaries)", "FETCH c"),
     ("ACKNOWLEDGE lo.sub UP TO (SELECT n FROM salaries)",),
     ("ACKNOWLEDGE lo.sub UP TO 1 + (SELECT n FROM salaries)",),
-    ("SELECT 1 LIMIT (SELECT n FROM salaries)",),
-    ("SELECT 1 OFFSET (SELECT n FROM salaries)",),
 ]
 
 
@@ -70,6 +68,12 @@ READING = [
     ("TABLE salaries",),
     ("SELECT 1 FROM (VALUES (1)) AS x (n) WHERE EXISTS (SELECT FROM salaries)",),
     ("SELECT 1 FROM (SELECT n FROM salaries LIMIT 0) AS x WHERE false",),
+    ("SELECT 1 LIMIT (SELECT n FROM salaries)",),
+    ("SELECT 1 OFFSET (SELECT n FROM salaries)",),
+    ("SELECT 1 FETCH FIRST (SELECT n FROM salaries) ROWS ONLY",),
+    ("SELECT n FROM lo.own LIMIT own.f()",),
+    ("SELECT (SELECT m.n FROM lo.own AS m LIMIT x.n) FROM salaries AS x",),
+    ("CREATE VIEW lo.cut AS SELECT n FROM lo.own LIMIT (SELECT n FROM salaries)",),
     ("COPY (SELECT n FROM salaries) TO STDOUT",),
     ("COPY salaries TO STDOUT",),
     ("CREATE TABLE lo.copies AS SELECT * FROM salaries",),
@@ -124,8 +128,6 @@ NOT_READING = [
     ("SET application_name = (SELECT n FROM salaries)", "42601"),
     ("SELECT set_config('application_name', (SELECT n::text FROM salaries), false)", "0A000"),
     ("SELECT set_config('application_name', own.f()::text, false)", "42883"),
-    ("SELECT 1 LIMIT own.f()", "0A000"),
-    ("SELECT 1 OFFSET lo.t()", "0A000"),
     ("VALUES (1) AS OF own.f()", "0A000"),
     ("COPY lo.own FROM STDIN WHERE n < (SELECT n FROM salaries)", "0A000"),
     ("SELECT * FROM pg_class WHERE oid = (SELECT n FROM salaries)", "0A000"),
