@@ -46,7 +46,7 @@ LETTERS = {
     "e": 5,
     "c": 5,
     "V": 2,
-    "z": 3,
+    "z": 4,
 }
 INVALID = ("cc", "V")  # counts that Java does not have
 FORMATS_ONLY = ("Y", "Q", "q", "w", "W", "O")  # are not parsed, and neither are narrow names and GMT+1

@@ -27,6 +27,7 @@ from tailgate.sql.compute.ksqldb.time_patterns import (
     check_parses,
     parts_of,
 )
+from tailgate.sql.compute.ksqldb.zone_names import FULL_NAMES, FULL_ZONE, OF_FULL_NAMES, ZONES
 from tailgate.sql.compute.registry import udf
 from tailgate.values.times.units import MINUTE
 from tailgate.values.times.zones import to_local, to_utc, zone
@@ -40,20 +41,10 @@ DIGITS_MAX = 9  # of a fraction
 OFFSET_MAX = 18 * 60  # minutes
 MINUTE_MAX = 59
 ERAS = {SHORT: "AD", FULL: "Anno Domini"}
-AMERICA = {"E": "New_York", "C": "Chicago", "M": "Denver", "P": "Los_Angeles"}  # the first letters of names such as EST and EDT
 ORDINALS = ("st", "nd", "rd", "th")
 ZONE = "(?:UTC|GMT|UT)?[+-][0-9]{2}:[0-9]{2}|[A-Za-z][A-Za-z0-9_/+-]*"
 # an offset from UTC as Java's ZoneId reads it
 OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]|[0-9]{2}|[0-9]{4}|[0-9]{6}|[0-9]{2}(?::[0-9]{2}){1,2})")
-# zones of the names that z reads, other than those of ids
-ZONES = {
-    **{f"{letter}{kind}T": f"America/{city}" for letter, city in AMERICA.items() for kind in "SD"},
-    "CET": "Europe/Paris",
-    "CEST": "Europe/Paris",
-    "BST": "Europe/London",
-    "JST": "Asia/Tokyo",
-    "IST": "Asia/Kolkata",
-}
 DAY_US = 86_400_000_000  # microseconds
 WEEK = 7  # days; weeks begin on Sunday, and the first one contains 1 January
 
@@ -108,6 +99,8 @@ def _field(value: datetime, letter: str, count: int) -> str:
             return _name(MONTHS[value.month - 1], count)
         case "E" | "e" | "c" if letter == "E" or count >= SHORT:
             return _name(DAYS[value.weekday()], count)
+        case "z" if count == FULL:
+            return _full_zone(value)
         case "V" | "z":
             name = str(value.tzinfo if letter == "V" else value.tzname())
             return name if name == "UTC" else name.removeprefix("UTC")
@@ -212,6 +205,17 @@ def ksqldb_parse_timestamp(text: str, pattern: str, zone_name: str) -> int:
     return to_utc(micros, zone_of_text or zone_of(zone_name))
 
 
+def _full_zone(value: datetime) -> str:
+    """Returns the full name of the zone of a time. Raises 22023 for a zone whose name is not known here."""
+    name = str(value.tzname())
+    if value.tzinfo == timezone.utc or name.startswith(("UTC+", "UTC-")):
+        return f"{FULL_NAMES['UTC']} Time" if name == "UTC" else name.removeprefix("UTC")
+    local = value.astimezone(zone_of(ZONES.get(name, name))) if name in FULL_NAMES else None
+    if local is None or local.utcoffset() != value.utcoffset():
+        raise InvalidParameterValue(f'the full name of the time zone "{value.tzinfo}" is known in views only')
+    return f"{FULL_NAMES[name]} Time"
+
+
 def matched(text: str, pattern: str) -> tuple[dict[str, str], dict[str, int]]:
     """Returns the texts of the fields that a text has, and how often the letter of each occurs. Raises 22007."""
     expression, fields = _expression(pattern)
@@ -224,7 +228,10 @@ def matched(text: str, pattern: str) -> tuple[dict[str, str], dict[str, int]]:
 
 def zone_of_fields(values: dict[str, str]) -> tzinfo | None:
     """Returns the zone that fields name. Raises ValueError and 22023."""
-    name = ZONES.get(values["z"], values["z"]) if "z" in values else values.get("V")
+    name = values.get("z", values.get("V"))
+    if "z" in values:
+        short = OF_FULL_NAMES.get(values["z"], values["z"])
+        name = ZONES.get(short, short)
     return None if name is None else _zone_of_text(name)
 
 
@@ -294,6 +301,8 @@ def _field_expression(field: Field) -> str:
             return "|".join(_name(name, count) for name in MONTHS)
         case "E" | "e" | "c" if letter == "E" or count >= SHORT:
             return "|".join(_name(name, count) for name in DAYS)
+        case "z" if count == FULL:
+            return FULL_ZONE
         case "V" | "z":
             return ZONE
         case "a":

@@ -42,7 +42,7 @@ public final class KsqldbTimes {
       Map.entry('Y', 9), Map.entry('A', 9), Map.entry('N', 18), Map.entry('O', 4), Map.entry('a', 1),
       Map.entry('H', 2), Map.entry('k', 2), Map.entry('K', 2), Map.entry('h', 2),
       Map.entry('m', 2), Map.entry('s', 2), Map.entry('S', 9), Map.entry('n', 9), Map.entry('X', 5), Map.entry('x', 5),
-      Map.entry('Z', 5), Map.entry('e', 5), Map.entry('c', 5), Map.entry('V', 2), Map.entry('z', 3));
+      Map.entry('Z', 5), Map.entry('e', 5), Map.entry('c', 5), Map.entry('V', 2), Map.entry('z', 4));
 
   /** Letters that are not parsed. */
   private static final String FORMATS_ONLY = "YQqwWO";
