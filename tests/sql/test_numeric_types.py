@@ -85,6 +85,9 @@ def differences(result: list[str | None] | str, values: list[str | None] | str) 
     return [pair for pair in zip(result, values, strict=True) if pair[0] != pair[1]][:3]
 
 
+RECURSION = "(WITH RECURSIVE r (v) AS (SELECT {1} FROM n {0} SELECT n.x FROM r, n WHERE r.v < n.x) SELECT max(v) FROM r)"
+
+
 def view(text: str, catalog: Catalog) -> View:
     """Returns the item of a plain view, as CREATE VIEW makes it."""
     statement = parse(text)
@@ -142,6 +145,10 @@ def test_views_keep_general_columns_by_their_rules() -> None:
         ("coalesce(d, '0')", GENERAL, declared, declared),
         ("d * d * d * d", GENERAL, numeric(8), numeric(8)),
         ("ARRAY[d, 1]", numeric(2).array(), numeric(2).array(), numeric(2).array()),
+        ("array_append(ARRAY[d], coalesce(d, 0))", numeric(2).array(), numeric(2).array(), numeric(2).array()),
+        (RECURSION.format("UNION ALL", "x"), GENERAL, numeric(16), numeric(16)),
+        (RECURSION.format("UNION ALL", "1.5"), GENERAL, numeric(16), numeric(16)),
+        (RECURSION.format("UNION", "x"), numeric(16), numeric(16), numeric(16)),
         ("sum(d)", numeric(2), numeric(2), numeric(2)),
         ("d * i", numeric(2), numeric(2), numeric(2)),
         ("x::numeric(10, 2)", declared, declared, declared),

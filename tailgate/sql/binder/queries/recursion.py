@@ -25,7 +25,7 @@ from tailgate.sql.binder.types.coercion import bare_type
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.queries import written
 from tailgate.sql.grammar.search_and_cycle import clauses_of
-from tailgate.sql.numeric_types import without_general
+from tailgate.sql.numeric_types import may_be_general, without_general
 from tailgate.sql.plan import Distinct, Join, Project, Recursive, Reduce, Relation, UnionAll, WorkingTable
 from tailgate.sql.plan.correlation import nodes
 from tailgate.sql.plan.sort_keys import has_equal_forms
@@ -49,9 +49,12 @@ def _refers(part: object, name: str) -> bool:
 
 
 def bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recursive:
-    """Binds a recursive query, base UNION [ALL] step. Numerics of UNION, SEARCH and CYCLE are fixed. Raises 42P19, 42804 and 0A000."""
+    """Binds a recursive query, base UNION [ALL] step. Raises 42P19, 42804 and 0A000.
+
+    Numerics of UNION, SEARCH and CYCLE, and those of earlier views, are fixed.
+    """
     is_compared = bool(cte.this.args.get("distinct")) or clauses_of(cte) is not None
-    with without_general() if is_compared else nullcontext():
+    with nullcontext() if may_be_general() and not is_compared else without_general():
         return _bind_recursive(cte, names, queries)
 
 

@@ -27,10 +27,8 @@ from tailgate.sql.plan import (
     Coalesce,
     Column,
     Filter,
-    IsNull,
     Limit,
     Literal,
-    Or,
     Project,
     Relation,
     Scalar,
@@ -156,13 +154,13 @@ def sorted_and_cut(tree: exp.Expr, plan: Relation, keys: tuple[SortKey, ...], bi
     count = rows(limit.args["expression"], "LIMIT", binder) if limit is not None else None
     skipped = rows(offset.args["expression"], "OFFSET", binder) if offset is not None else None
     cut = position(limit or offset or tree)
+    ties = limit is not None and bool(limit.meta.get("ties"))
+    if ties and not keys:
+        raise SyntaxError_("WITH TIES cannot be specified without ORDER BY clause", position=position(limit))
     if any(of is not None and _is_computed(of, binder) for of in (count, skipped)):
-        ties = limit is not None and bool(limit.meta.get("ties"))
-        numbered = _cut_by_numbers(plan, keys, count, skipped, ties=ties and bool(keys))
+        numbered = _cut_by_numbers(plan, keys, count, skipped, ties=ties)
         return Sort(numbered, keys, at) if keys else numbered
-    if limit is not None and limit.meta.get("ties"):
-        if not keys:
-            raise SyntaxError_("WITH TIES cannot be specified without ORDER BY clause", position=position(limit))
+    if ties:
         return Sort(TopK(plan, (), keys, count, skipped, True, cut), keys, at)
     if keys:
         plan = Sort(plan, keys, at)
@@ -195,11 +193,12 @@ def _cut_by_numbers(plan: Relation, keys: tuple[SortKey, ...], count: Scalar | N
     width, zero = len(plan.columns), Literal(0, INT8)
     number = Column(width, INT8)
     begin = zero if skipped is None else Coalesce((skipped, zero), INT8)
-    above, up_to, plus = (operator(sign, (INT8, INT8), None) for sign in (">", "<=", "+"))
+    above, up_to, minus = (operator(sign, (INT8, INT8), None) for sign in (">", "<=", "-"))
     conditions: list[Scalar] = [] if skipped is None else [Call(above, (number, begin), BOOL)]
     if count is not None:
-        within = Call(up_to, (Column(width + 1, INT8) if ties else number, Call(plus, (begin, count), INT8)), BOOL)
-        conditions.append(Or((within, IsNull(count))))
+        last = Column(width + 1, INT8) if ties else number
+        taken = last if skipped is None else Call(minus, (last, begin), INT8)  # number + count could be too large
+        conditions.append(Coalesce((Call(up_to, (taken, count), BOOL), Literal(True, BOOL)), BOOL))
     condition = conditions[0] if len(conditions) == 1 else And(tuple(conditions))
     rows = Filter(Window(plan, (), keys, calls), condition)
     return Project(rows, tuple(Column(i, field.type) for i, field in enumerate(plan.columns)), plan.columns)

@@ -123,8 +123,9 @@ def _preferred(name: str, type: Type) -> bool:
 def arguments(function: Function, operands: list[Scalar], parameters: Parameters) -> tuple[Scalar, ...]:
     """Casts the arguments to the argument types of the chosen function."""
     if numeric_types.is_maintained() and _has_arrays(function):
+        operands = list(map(fixed, operands))
         with numeric_types.of_elements():
-            return arguments(function, list(map(fixed, operands)), parameters)
+            return arguments(function, operands, parameters)
     casts: list[Scalar] = []
     operands, shaped = _with_dimensions(function, operands, parameters)
     for name, scalar in zip(_expanded(function, len(operands)), operands, strict=True):
