@@ -156,7 +156,7 @@ def sorted_and_cut(tree: exp.Expr, plan: Relation, keys: tuple[SortKey, ...], bi
     cut = position(limit or offset or tree)
     ties = limit is not None and bool(limit.meta.get("ties"))
     if ties and not keys:
-        raise SyntaxError_("WITH TIES cannot be specified without ORDER BY clause", position=position(limit))
+        raise SyntaxError_("WITH TIES cannot be specified without ORDER BY clause")
     if any(of is not None and _is_computed(of, binder) for of in (count, skipped)):
         numbered = _cut_by_numbers(plan, keys, count, skipped, ties=ties)
         return Sort(numbered, keys, at) if keys else numbered
@@ -197,8 +197,8 @@ def _cut_by_numbers(plan: Relation, keys: tuple[SortKey, ...], count: Scalar | N
     conditions: list[Scalar] = [] if skipped is None else [Call(above, (number, begin), BOOL)]
     if count is not None:
         last = Column(width + 1, INT8) if ties else number
-        taken = last if skipped is None else Call(minus, (last, begin), INT8)  # number + count could be too large
-        conditions.append(Coalesce((Call(up_to, (taken, count), BOOL), Literal(True, BOOL)), BOOL))
+        place = last if skipped is None else Call(minus, (last, begin), INT8)  # number + count could be too large
+        conditions.append(Coalesce((Call(up_to, (place, count), BOOL), Literal(True, BOOL)), BOOL))
     condition = conditions[0] if len(conditions) == 1 else And(tuple(conditions))
     rows = Filter(Window(plan, (), keys, calls), condition)
     return Project(rows, tuple(Column(i, field.type) for i, field in enumerate(plan.columns)), plan.columns)
