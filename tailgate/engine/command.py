@@ -77,10 +77,14 @@ def _words(options: argparse.Namespace, names: Iterable[str]) -> Iterator[str]:
 
 
 def check_cluster(options: argparse.Namespace) -> None:
-    """Checks the options for a Spark cluster before an engine is started. Raises 22023 and 0A000."""
+    """Checks the options for a Spark cluster, and its secret, before an engine is started. Raises 22023 and 0A000."""
     from tailgate.operations import data_folder
 
-    if cluster(options) is not None and options.data is not None:
+    chosen = cluster(options)
+    if chosen is None:
+        return
+    chosen.settings(())
+    if options.data is not None:
         data_folder.shared(options)
 
 

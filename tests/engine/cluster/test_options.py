@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
+from tailgate.engine import command
 from tailgate.engine.runtime.spark.cluster import cluster
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, TailgateError
 
@@ -86,6 +88,23 @@ def test_secrets_that_are_refused(secret: Path) -> None:
         settings(secret)
     with pytest.raises(InvalidParameterValue, match="cannot be read from"):
         settings(secret.parent / "none")
+
+
+def test_a_supervisor_refuses_them_before_it_starts_an_engine(secret: Path) -> None:
+    """The engine's log would have the message, and the arguments of its process a secret."""
+
+    def check(*conf: str, data: Path | str | None = None) -> None:
+        command.check_cluster(Namespace(master=MASTER, driver_host="127.0.0.1", spark_conf=list(conf), data=data))
+
+    file = f"spark.authenticate.secret.file={secret}"
+    check(file)
+    check(file, data=secret.parent)
+    with pytest.raises(InvalidParameterValue, match="cannot be an option"):
+        check(file, "spark.ssl.keyPassword=x")
+    with pytest.raises(InvalidParameterValue, match="a Spark master needs a secret"):
+        check()
+    with pytest.raises(FeatureNotSupported, match="does not support a lake in s3://bucket/lake"):
+        check(file, data="s3://bucket/lake")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])

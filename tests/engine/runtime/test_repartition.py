@@ -232,10 +232,6 @@ def test_a_folder_without_a_lake_is_not_created(tmp_path: Path) -> None:
     assert not (tmp_path / "lake").exists()
 
 
-def state_files(lake: Lake) -> set[Path]:
-    return {file for file in lake.path.glob("state/**/*") if file.is_file()}
-
-
 def newest(world: World) -> Any:
     header = world.lake.log.newest()
     assert header is not None
