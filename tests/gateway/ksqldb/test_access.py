@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import base64
 import json
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -233,6 +234,23 @@ def test_files_of_tls_are_passed_on() -> None:
     for words in (files[:2], files[2:4], files[4:], files[2:]):
         with pytest.raises(InvalidParameterValue, match="belong together"):
             Options.of(arguments(*words), "127.0.0.1:8088", "g")
+
+
+def test_a_host_with_addresses_of_both_versions_is_the_one_of_version_4(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most machines have both for localhost, and clients are given 127.0.0.1."""
+
+    async def both(*_: object, **__: object) -> list[tuple[object, ...]]:
+        found = ((socket.AF_INET6, ("::1", 0, 0, 0)), (socket.AF_INET, ("127.0.0.1", 0)))
+        return [(family, socket.SOCK_STREAM, 6, "", address) for family, address in found]
+
+    async def check() -> None:
+        server = HttpServer(Options("localhost", 0, "127.0.0.1:1"))
+        await server.start()
+        socket.create_connection(("127.0.0.1", server.port)).close()
+        await server.stop()
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", both)
+    asyncio.run(check())
 
 
 def test_a_host_that_does_not_exist_is_an_error_that_names_it() -> None:

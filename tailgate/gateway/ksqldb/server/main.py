@@ -41,7 +41,7 @@ class HttpServer:
             addresses = await loop.getaddrinfo(options.host or None, options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         except socket.gaierror as error:
             raise SystemError_(f"could not resolve the address {options.host}: {error.strerror}") from error
-        family, _, _, _, address = addresses[0]
+        family, _, _, _, address = min(addresses, key=lambda each: each[0] != socket.AF_INET)  # localhost is 127.0.0.1
         listening = socket.create_server(address, family=family, backlog=BACKLOG)
         self.port = listening.getsockname()[1]
         await self._server.start([listening])
