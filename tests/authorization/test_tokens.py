@@ -58,6 +58,20 @@ def test_the_role_must_be_able_to_log_in(world: World, web: Web) -> None:
     assert web.request("/salary/ann", **bearer(token))[0] == 200
 
 
+def test_the_role_must_have_connect(world: World, web: Web) -> None:
+    world.sql("boss", "GRANT EXECUTE ON ENDPOINT salary TO low")
+    token = created(world, "tailgate", "app", "low")
+    assert web.request("/salary/ann", **bearer(token))[0] == 200
+    with world.connect("tailgate") as operator:
+        database = operator.info.dbname
+        operator.execute(f"REVOKE CONNECT ON DATABASE {database} FROM PUBLIC".encode())
+        try:
+            status, fields, body = web.request("/salary/ann", **bearer(token))
+            assert (status, "www-authenticate" in fields, b"permission denied for database" in body) == (403, False, True)
+        finally:
+            operator.execute(f"GRANT CONNECT ON DATABASE {database} TO PUBLIC".encode())
+
+
 def test_who_creates_and_sees_tokens(world: World) -> None:
     created(world, "boss", "app", "boss")
     created(world, "tailgate", "other", "low")

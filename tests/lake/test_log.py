@@ -16,6 +16,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tailgate.lake.catalog import Change
+from tailgate.lake.catalog.roles import Access, Granted, Role
+from tailgate.lake.catalog.schemas import DATABASE
 from tailgate.lake.errors import FeatureNotSupported, Gone, ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
@@ -51,7 +54,7 @@ def test_an_absent_lake_and_an_unknown_format_are_refused(tmp_path: Path) -> Non
     with pytest.raises(FeatureNotSupported):
         Lake(lake.location)
     with pytest.raises(FeatureNotSupported):
-        decode_header(encode_header(Header(1, 1, 1, "tick")).replace(b'"format":1', b'"format":6'))
+        decode_header(encode_header(Header(1, 1, 1, "tick")).replace(b'"format":1', b'"format":7'))
 
 
 def test_a_header_keeps_its_fields() -> None:
@@ -63,6 +66,21 @@ def test_a_header_keeps_its_fields() -> None:
     assert decode_header(line) == header
     later = line.replace(b'{"format"', b'{"made_up":5,"format"')
     assert decode_header(later).extra == {"fills": [1], "made_up": 5}
+
+
+@pytest.mark.parametrize(
+    ("change", "format"),
+    [
+        (Change(put_roles=(Role(16500, "ann", login=True, createrole=True, connection_limit=1),)), 1),
+        (Change(put_roles=(Role(16500, "ann", login=True, valid_until=0),)), 6),
+        (Change(put_access=(Access(DATABASE.id, (Granted(10, 10, frozenset(("CONNECT",))),)),)), 6),
+    ],
+)
+def test_earlier_versions_refuse_a_lake_whose_sign_ins_they_would_not_refuse(tmp_path: Path, change: Change, format: int) -> None:
+    writer = open_epoch(Lake.create(tmp_path / "lake"))
+    assert writer.append(kind="catalog", catalog=change).format == format
+    assert writer.append().format == format
+    writer.close()
 
 
 @BOTH_STORES

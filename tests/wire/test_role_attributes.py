@@ -10,7 +10,9 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from tailgate.gateway.protocol.limits import AUTHENTICATION_BYTES_MAX
 from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
+from tailgate.lake.errors import OutOfMemory
 from tests.tables.world import World
 from tests.wire.live import Live
 from tests.wire.statements import Statements
@@ -76,6 +78,10 @@ def test_attributes(both: Both, live: Live) -> None:
         "ALTER ROLE other VALID UNTIL",
         "ALTER ROLE other CONNECTION LIMIT -2",
         "ALTER ROLE other CONNECTION LIMIT x",
+        "ALTER ROLE other CONNECTION LIMIT 2147483648",
+        "ALTER ROLE other CONNECTION LIMIT -2147483648",
+        "ALTER ROLE other CONNECTION LIMIT 2147483647 VALID UNTIL '-infinity'",
+        ATTRIBUTES,
         "CREATE ROLE x CREATEDB NOCREATEDB",
         "CREATE ROLE x CONNECTION LIMIT 1 CONNECTION LIMIT 2",
         "CREATE ROLE x VALID UNTIL 'infinity' VALID UNTIL 'infinity'",
@@ -243,6 +249,34 @@ def test_a_password_ends(live: Live, statements: Statements) -> None:
         assert sign_in(live.dsn, "bob") == ""
         operator.execute("ALTER ROLE ann VALID UNTIL 'infinity'")
         assert sign_in(live.dsn, "ann", "x") == ""
+
+
+@pytest.mark.parametrize("password", [None, "secret"])
+def test_sessions_of_a_role_with_a_limit(live: Live, statements: Statements, password: str | None) -> None:
+    """Runs statements of its sessions, also a first one that is longer than a message of the authentication may be."""
+    text = "x" * (2 * AUTHENTICATION_BYTES_MAX)
+    with psycopg.connect(live.dsn, autocommit=True) as operator:
+        operator.execute("CREATE ROLE ann LOGIN CONNECTION LIMIT 1")
+        if password is not None:
+            operator.execute("ALTER ROLE ann PASSWORD 'secret'")
+    for first in ("SELECT 'short'", f"SELECT '{text}'"):
+        with psycopg.connect(make_conninfo(live.dsn, user="ann", password=password), autocommit=True) as connection:
+            assert connection.execute(first.encode()).fetchone() == (first[8:-1],)
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+        deadline = time.monotonic() + 10
+        while live.gateway.sessions and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+
+def test_an_error_while_sessions_are_counted_ends_the_sign_in(live: Live, statements: Statements, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ask(request: object) -> None:
+        raise OutOfMemory("out of memory")
+
+    with psycopg.connect(live.dsn, autocommit=True) as operator:
+        operator.execute("CREATE ROLE ann LOGIN CONNECTION LIMIT 1")
+        monkeypatch.setattr(live.gateway.peers, "ask", ask)
+        assert sign_in(live.dsn, "ann") == "out of memory"
+        assert live.gateway.internal_errors.rows() == []
 
 
 def test_the_limit_of_connections(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-UNAUTHORIZED, FORBIDDEN, TOO_LARGE, UNAVAILABLE = 401, 403, 413, 503
+UNAUTHORIZED, FORBIDDEN, TOO_LARGE, TOO_MANY, UNAVAILABLE = 401, 403, 413, 429, 503
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="tailgate"'}  # the header field of a response with UNAUTHORIZED
 
 

@@ -33,6 +33,18 @@ NO_FILE = os.path.join(os.devnull, "none")  # cannot exist; libpq warns of a pas
 NO_CREDENTIALS: dict[str, Any] = {"gssencmode": "disable", "passfile": NO_FILE, "sslmode": "disable"}
 # psycopg warns when a client leaves while it cancels the client's query, which is usual here
 logging.getLogger("psycopg").setLevel(logging.ERROR)
+# Statuses and messages by parts of the gateway's errors: libpq gives no SQLSTATE for errors of a new connection.
+REFUSALS = {
+    **dict.fromkeys(
+        (
+            "password authentication failed", "no password supplied", "authentication method requirement", "no entry for host",
+            "is not permitted to log in",
+        ),
+        (refusals.UNAUTHORIZED, "Unauthorized"),
+    ),
+    "permission denied for database": (refusals.FORBIDDEN, "The role has no CONNECT privilege on the database"),
+    "too many connections for role": (refusals.TOO_MANY, "The role has as many sessions as its CONNECTION LIMIT allows"),
+}  # fmt: skip
 BASIC = re.compile(r"basic\s+(\S+)\s*", re.IGNORECASE)
 
 
@@ -123,7 +135,7 @@ class Sessions:
 
     @asynccontextmanager
     async def session(self, caller: Caller) -> AsyncIterator[Session]:
-        """Returns a session of a user, which is kept for later requests unless the block fails. Raises 401, 503."""
+        """Returns a session of a user, which is kept for later requests unless the block fails. Raises 401, 403, 429, 503."""
         session = await self._taken(caller)
         try:
             yield session
@@ -174,9 +186,7 @@ class Sessions:
                 options=self._application.settings, **NO_CREDENTIALS, **password,
             )  # fmt: skip
         except psycopg.OperationalError as error:
-            if _refuses(error):
-                raise Refused(refusals.UNAUTHORIZED, "Unauthorized") from None
-            raise Refused(refusals.UNAVAILABLE, f"The gateway is not reachable: {error}") from None
+            raise _refusal(error) from None
         self._application.register(connection)
         return connection
 
@@ -212,7 +222,7 @@ class Sessions:
             await session.connection.close()
 
 
-def _refuses(error: psycopg.OperationalError) -> bool:
-    """Returns whether the gateway has refused the credentials. libpq gives no SQLSTATE for errors of a new connection."""
-    words = ("password authentication failed", "no password supplied", "authentication method requirement", "no entry for host")
-    return any(word in str(error) for word in (*words, "is not permitted to log in"))
+def _refusal(error: psycopg.OperationalError) -> Refused:
+    """Returns the response to a request for which the gateway has refused a connection."""
+    status, message = next((refusal for part, refusal in REFUSALS.items() if part in str(error)), (refusals.UNAVAILABLE, ""))
+    return Refused(status, message or f"The gateway is not reachable: {error}")

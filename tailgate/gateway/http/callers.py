@@ -60,7 +60,10 @@ def now_ms() -> float:
 
 
 def role_of(request: Request, peer: Peer, catalog: Catalog, secret: bytes, tokens: Tokens) -> tuple[Role, float]:
-    """Returns the role of a request, and when its token ends, in ms since the epoch. Raises an HttpError with 401 if there is none."""
+    """Returns the role of a request, and when its token ends, in ms since the epoch.
+
+    Raises an HttpError with 401 if there is none, and with 403 if it lacks CONNECT on the database.
+    """
     end_ms = math.inf
     authorization = request.headers.get(b"authorization")
     try:
@@ -73,6 +76,8 @@ def role_of(request: Request, peer: Peer, catalog: Catalog, secret: bytes, token
             role, end_ms = tokens.role_of(token.strip(), catalog)
         check_admitted(role, catalog, DATABASE_NAME)
         return role, end_ms
+    except InsufficientPrivilege as error:
+        raise HttpError(403, error) from error
     except TailgateError as error:
         raise HttpError(401, error, CHALLENGE) from error
 

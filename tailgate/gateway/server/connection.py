@@ -312,6 +312,8 @@ class Connection(asyncio.Protocol):
             self._gateway.internal_errors.reported(error, self.session.execution.activity.query.decode(errors="replace"))
         finally:
             self._task = None
+        if not self._decoder.authenticated:
+            self._start_up()
         self._pump()
 
     # --- Out

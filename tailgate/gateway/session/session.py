@@ -199,12 +199,15 @@ class Session:
             self.execution.wait_idle(limit_ms, partial(self.fatal, sqlstate, reason))
 
     def fail(self, error: BaseException, offset: int = 0) -> None:
-        """Sends an ErrorResponse and fails the transaction.
+        """Sends an ErrorResponse and fails the transaction. Before the greeting, sends a FATAL error.
 
         `offset`: characters that precede the statement in the query string; added to the error's position.
         """
         text = self.execution.activity.query.decode(errors="replace")
         reported = self.gateway.internal_errors.reported(failures.translated(error) if isinstance(error, Exception) else error, text)
+        if self.machine.phase is Phase.AUTHENTICATION:
+            self.fatal(reported.sqlstate, reported.message, reported.detail, reported.hint)
+            return
         self.statement_ended(reported.sqlstate)
         position = None if reported.position is None else reported.position + offset + 1
         fields = (reported.sqlstate, reported.message, reported.detail, reported.hint, position, reported.where, reported.names)

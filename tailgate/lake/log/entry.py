@@ -26,9 +26,9 @@ from tailgate.lake.types import WEIGHT
 
 LOG = "log"  # the folder of the entries
 # formats of entries. From the first general numeric on, all entries of a lake have format 2, format 3 from the first
-# multidimensional array on, format 4 from the first privilege on an object on, and format 5 from the first range or multirange on. Earlier
-# versions refuse them.
-FORMATS = (1, 2, 3, 4, 5)
+# multidimensional array on, format 4 from the first privilege on an object on, format 5 from the first range or multirange on, and format 6
+# from the first privilege on the database or VALID UNTIL of a role on. Earlier versions refuse them.
+FORMATS = (1, 2, 3, 4, 5, 6)
 HEAD_BYTES = 4096  # contain the header of most entries
 ALIGNMENT = 64  # bytes: Arrow's recommendation for buffers, so that a mapped entry is read in place
 

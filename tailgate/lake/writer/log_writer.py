@@ -25,6 +25,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from tailgate.lake.catalog import Catalog, Change
+from tailgate.lake.catalog.schemas import DATABASE
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, Replaced, TailgateError, Uncertain
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
@@ -256,7 +257,9 @@ def _state_files(files: Mapping[str, bytes], offset: int) -> Iterator[StateFile]
 
 
 def _format(change: Change, after: Catalog) -> int:
-    """Returns the format that a change needs: versions that write lower formats do not store its types or the privileges on objects."""
+    """Returns the format that a change needs: versions that write lower formats do not store its types, or do not check its privileges."""
+    if DATABASE.id in after.access or any(role.valid_until is not None for role in after.roles.values()):
+        return 6
     types = [column.type for item in change.put for column in item.columns]
     if not ALL_RANGES.keys().isdisjoint(name for type in types for name in type.leaves):
         return 5

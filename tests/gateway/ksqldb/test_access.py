@@ -57,6 +57,23 @@ def test_a_role_signs_in_with_its_password(own: Api) -> None:
     assert (status, headers["www-authenticate"], json.loads(body)["error_code"]) == (401, 'Basic realm="tailgate"', 40100)
 
 
+def test_a_role_without_connect_and_one_with_too_many_sessions_are_refused(own: Api) -> None:
+    with psycopg.connect(own.world.dsn, user="tailgate", dbname="tailgate", autocommit=True) as operator:
+        operator.execute("CREATE ROLE dan LOGIN PASSWORD 'dan' CONNECTION LIMIT 0")
+
+        def refused() -> tuple[int, int]:
+            status, _, body = own.request("POST", "/ksql", {"ksql": "SHOW STREAMS;"}, **basic("dan", "dan"))
+            return status, json.loads(body)["error_code"]
+
+        assert refused() == (429, 42900)
+        operator.execute("ALTER ROLE dan CONNECTION LIMIT -1")
+        operator.execute("REVOKE CONNECT ON DATABASE tailgate FROM PUBLIC")
+        try:
+            assert refused() == (403, 40300)
+        finally:
+            operator.execute("GRANT CONNECT ON DATABASE tailgate TO PUBLIC")
+
+
 def test_only_owners_change_types_and_streams(own: Api) -> None:
     for text in (
         "DROP TYPE code;",

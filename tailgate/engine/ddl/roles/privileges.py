@@ -64,6 +64,8 @@ class _Place:
     @property
     def text(self) -> str:
         """Returns the name for messages."""
+        if isinstance(self.object, Database) and not self.object.name:
+            return "the database"
         if self.column is None or not isinstance(self.object, Item):
             return f'"{self.object.name}"'
         return f'column "{self.object.columns[self.column].name}" of relation "{self.object.name}"'

@@ -141,12 +141,15 @@ def option_value(cursor: Parser) -> OptionValue:
     return value
 
 
-def signed_integer(cursor: Parser) -> int:
-    """Parses an integer with an optional sign."""
+def signed_integer(cursor: Parser, largest: int | None = None) -> int:
+    """Parses an integer with an optional sign. Raises 42601 if the number without its sign exceeds `largest`."""
     sign = -1 if cursor.accept("-") else 1
     if sign > 0:
         cursor.accept("+")
-    return sign * cursor.integer()
+    token, number = cursor.token, cursor.integer()
+    if largest is not None and number > largest:
+        raise cursor.error(token)
+    return sign * number
 
 
 def boolean(value: object, key: str, position: int) -> bool:

@@ -31,6 +31,7 @@ from tailgate.sql.statements.session_statements import (
 OfColumns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # as of `Grant.of_columns`
 
 KINDS = ("role", "user", "group")
+INT4_MAX = (1 << 31) - 1
 ATTRIBUTES = ("login", "superuser", "createrole", "createdb", "replication", "bypassrls")  # NO before one is its opposite
 MEMBERSHIPS: dict[str, Literal["in_roles", "members", "admins"]] = {
     "in": "in_roles", "role": "members", "user": "members", "admin": "admins"
@@ -146,7 +147,7 @@ def _with_option(options: RoleOptions, word: str, option: str, cursor: Parser, a
             return replace(options, password=password, sets_password=True, password_at=(token.position, token.end))
         case "connection":
             cursor.expect_word("limit")
-            if (limit := signed_integer(cursor)) < -1:
+            if (limit := signed_integer(cursor, INT4_MAX)) < -1:
                 raise InvalidParameterValue(f"invalid connection limit: {limit}")
             return replace(options, connection_limit=limit)
         case "valid":
