@@ -262,7 +262,7 @@ class Reduce:
     form a group.
 
     `retention`: a column and a number of microseconds. Port 1 has times; a group leaves, and its state is released,
-    when the greatest one has reached the column of the group plus this number.
+    in the tick after the greatest one has reached the column of the group plus this number.
     """
 
     node: int

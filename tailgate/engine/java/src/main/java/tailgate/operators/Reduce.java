@@ -34,8 +34,8 @@ import tailgate.state.State;
  * the group changes.
  *
  * <p>With `retention`, the second port has times. When the greatest one, the stream time, has reached the column `end` of
- * a group plus `retention`, the group's row is retracted, and its state is released. All rows of a group have the same `end`. A
- * group that changes in this tick is released by the next one with input, so that readers of changes see its last row.
+ * a group plus `retention`, the group's row is retracted by the next tick, and its state is released. So readers of changes see
+ * the last row also of a group that changes in the tick in which the stream time jumps. All rows of a group have the same `end`.
  *
  * <p>State: group → number of rows, {@link Accumulator}s; (group, value) → weight, in order, for
  * aggregates that need the values; with `retention` the stream time and (time of release, group). Cost: one look-up and one
@@ -92,6 +92,9 @@ final class Reduce extends Operator {
 
   @Override public boolean everywhere(int port, UnsafeRow time) { return port == 1; }
 
+  /** Runs in every tick with `retention`, because groups may be due since the last one. */
+  @Override public boolean everywhere() { return end >= 0; }
+
   @Override public StructType output() {
     StructType out = group.schema;
     for (var f : results.fields()) out = out.add(f);
@@ -142,15 +145,14 @@ final class Reduce extends Operator {
     @Override public void run(Tick tick) {
       if (always()) changes.computeIfAbsent(group.of(new GenericInternalRow(0)), newGroup);
       StreamClock clock = end < 0 ? null : new StreamClock(tick, id, CLOCK);
-      if (clock != null) clock.advance(newest);
-      Set<ByteBuffer> changed = new HashSet<>();
-      changes.forEach((key, change) -> {
-        change(tick, key, change, clock);
-        if (clock != null && change.end + retention <= clock.time) changed.add(ByteBuffer.wrap(key));
-      });
+      if (clock != null) {
+        tick.at(last);
+        if (!clock.hasAdvanced()) release(tick, clock);
+        clock.advanceInTick(newest);
+      }
+      changes.forEach((key, change) -> change(tick, key, change, clock));
       if (clock == null) return;
-      tick.at(last);
-      release(tick, clock, changed);
+      if (clock.due <= clock.time) tick.due(tick.time + 1);
       clock.store();
     }
   }
@@ -199,20 +201,17 @@ final class Reduce extends Operator {
       }
   }
 
-  /** Retracts and removes the groups whose time has come, other than those that have `changed` in this tick. */
-  private void release(Tick tick, StreamClock clock, Set<ByteBuffer> changed) {
+  /** Retracts and removes the groups that are due at the stream time of the ticks before. */
+  private void release(Tick tick, StreamClock clock) {
     boolean any = false;
-    long next = clock.due;
-    while (next <= clock.time) {
+    while (clock.due <= clock.time) {
       List<byte[]> due = new ArrayList<>();
-      long later = Long.MAX_VALUE;
-      next = Long.MAX_VALUE;
+      long next = Long.MAX_VALUE;
       try (State.Entries entries = tick.state.entries(id, RELEASES, State.NONE)) {
         while (next == Long.MAX_VALUE && entries.next()) {
           byte[] place = entries.row();
           long at = StreamOperator.ordinal(ByteBuffer.wrap(place).getLong());
           if (at > clock.time || due.size() == RELEASED_AT_ONCE) next = at;
-          else if (changed.contains(ByteBuffer.wrap(place, 8, place.length - 8))) later = Math.min(later, at);
           else due.add(place);
         }
       }
@@ -225,7 +224,7 @@ final class Reduce extends Operator {
         remove(tick, key, StreamOperator.ordinal(ByteBuffer.wrap(place).getLong()));
         any = true;
       }
-      clock.expectFrom(Math.min(later, next));
+      clock.expectFrom(next);
     }
     if (any) tick.released(this, Math.floorDiv(clock.time - retention, 1000));
   }

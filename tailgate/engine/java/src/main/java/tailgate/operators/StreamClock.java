@@ -55,6 +55,15 @@ final class StreamClock {
     return due <= time;
   }
 
+  /** Advances the stream time of an operator that numbers no rows, and notes that this tick has done it. */
+  void advanceInTick(long to) {
+    if (to > time) number = tick.time;
+    advance(to);
+  }
+
+  /** Returns whether {@link #advanceInTick} has advanced the stream time in this tick, in which the operator may run several times. */
+  boolean hasAdvanced() { return number == tick.time; }
+
   /** Notes the time at which a row is due. */
   void expect(long at) {
     if (at >= due) return;
