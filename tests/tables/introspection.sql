@@ -113,6 +113,12 @@ SELECT classid::regclass::text AS c, coalesce(k.conname, r.relname, ''), objsubi
 SELECT classid::regclass::text AS c, objsubid, refobjsubid, deptype FROM pg_depend WHERE refobjid IN (SELECT oid FROM pg_type WHERE typname IN ('of_weight', 'of_size')) ORDER BY 1, 2, 3, 4;
 SELECT classid::regclass::text AS c, objsubid, refobjsubid, deptype FROM pg_depend WHERE refobjid = (SELECT oid FROM pg_type WHERE typname = 'of_number') AND classid <> 'pg_type'::regclass ORDER BY 1, 2, 3, 4;
 SELECT r.relname, refclassid::regclass::text AS f, deptype FROM pg_depend JOIN pg_class r ON r.oid = objid WHERE refclassid IN ('pg_constraint'::regclass, 'pg_namespace'::regclass) AND relkind <> 't' AND r.relname ~ '^(things|owners)' ORDER BY 1, 2, 3;
+CREATE VIEW weights AS SELECT id, 'light'::of_weight AS w FROM things;
+SELECT classid::regclass::text AS c, refclassid::regclass::text AS f, objsubid, deptype FROM pg_depend WHERE refobjid = 'of_weight'::regtype ORDER BY 1, 2, 3, 4;
+CREATE TABLE never (a int, CHECK (1 > 2));
+SELECT classid::regclass::text AS c, objsubid, refobjsubid, deptype FROM pg_depend WHERE refobjid = 'never'::regclass ORDER BY 1, 2, 3, 4;
+DROP TABLE never;
+DROP VIEW weights;
 DROP TABLE things, owners;
 DROP TYPE of_size;
 DROP TYPE of_weight;

@@ -41,6 +41,7 @@ FORMS = (
     "SELECT substring(array_to_string(ARRAY['x=1', 'y=20'], ','), 'y=([0-9]*)')::int, oid FROM pg_class WHERE oid = 1259",
     "SELECT substring('a=5' FROM 'c='), pg_catalog.regexp_replace(relname, '^pg_(.*)', E'\\\\1x') FROM pg_class WHERE oid = 1259",
     "SELECT n.xmax, n.*, n.oid FROM pg_namespace n WHERE n.xmin IS NOT NULL AND nspname = 'pg_catalog'",
+    "SELECT x.xmin, n.xmax FROM (SELECT 5 AS xmin) AS x, (SELECT oid, xmax FROM pg_namespace) AS n WHERE n.oid = 11",
     "SELECT pg_catalog.oidvectortypes(proargtypes) FROM pg_proc WHERE proname = 'date_part' ORDER BY 1",
     "SELECT count(*) FROM pg_class WHERE bpchar(relkind) = 'r'::bpchar AND int4(relnatts) > 1 AND oid = 1259",
     "SELECT pg_catalog.pg_encoding_to_char(i) FROM (SELECT pg_catalog.generate_series(5, 7, 1) AS i) s",

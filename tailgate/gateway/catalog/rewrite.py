@@ -20,7 +20,7 @@ from tailgate.gateway.catalog import text_functions
 from tailgate.gateway.catalog.duckdb_functions import NATIVE
 from tailgate.gateway.catalog.relations.database import array_columns
 from tailgate.gateway.catalog.tables import place_table
-from tailgate.gateway.catalog.trees import MADE, call, elements, is_integer, is_text, is_vector, type_name
+from tailgate.gateway.catalog.trees import MADE, call, elements, is_integer, is_text, is_vector, tables_of, type_name
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import FeatureNotSupported, UndefinedColumn, UndefinedFunction
 
@@ -181,7 +181,7 @@ class _Rules:
             node.set("db", None)
         if node.name.lower() == "tableoid":
             return self.table_oid(node)
-        if node.name.lower() in XIDS and not node.this.args.get("quoted"):
+        if node.name.lower() in XIDS and not node.this.args.get("quoted") and (tables_of(node) or not node.table):
             xid = exp.Cast(this=exp.Literal.number(XIDS[node.name.lower()]), to=exp.DataType.build("UINTEGER", dialect="duckdb"))
             return exp.alias_(xid, node.name.lower()) if isinstance(node.parent, exp.Select) and node in node.parent.expressions else xid
         if not node.table and node.name.lower() in WORDS and not node.this.args.get("quoted"):
@@ -190,8 +190,7 @@ class _Rules:
 
     def table_oid(self, node: exp.Column) -> exp.Expr:
         """Replaces tableoid by a constant: the oid of the relation in FROM."""
-        select = node.find_ancestor(exp.Select)
-        tables = [t for t in (select.find_all(exp.Table) if select else ()) if not node.table or t.alias_or_name == node.table]
+        tables = tables_of(node)
         if not tables and node.table:
             return node  # a column of a subquery
         if not tables:

@@ -87,3 +87,9 @@ def type_name(type: exp.Expr) -> str:
         name = str(text).removeprefix("pg_catalog.").lower()
         return f"{name[1:]}[]" if name.startswith("_") else name
     return SPELLED.get(type.this) or str(type.this.value).lower()
+
+
+def tables_of(column: exp.Column) -> list[exp.Table]:
+    """Returns the relations in FROM that may have a system column."""
+    select = column.find_ancestor(exp.Select)
+    return [t for t in (select.find_all(exp.Table) if select else ()) if not column.table or t.alias_or_name == column.table]

@@ -230,7 +230,7 @@ def _type(node: exp.Expr | None, scope: Scope) -> str | None:
             name = {"sql_identifier": "name", "character_data": "varchar", "cardinal_number": "int4"}.get(name, name)
             return f"_{name[:-2]}" if name.endswith("[]") else name
         case exp.Column():
-            return "xid" if node.name.lower() in ("xmin", "xmax") else _column(node, scope)
+            return _column(node, scope) or ("xid" if node.name.lower() in ("xmin", "xmax") else None)
         case exp.Literal():
             return "text" if node.is_string else "int4" if node.name.isdigit() and int(node.name) < 1 << 31 else None
         case exp.Null() | exp.DPipe():

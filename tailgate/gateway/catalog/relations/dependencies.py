@@ -29,7 +29,7 @@ from tailgate.gateway.catalog.relations.rows import (
     pg_attrdef,
     relkind,
 )
-from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Composite, Enum, Function, Index, Sequence, Table, UserType
+from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Composite, Enum, Function, Index, Item, Sequence, Table, UserType
 from tailgate.lake.catalog.dropping import SEQUENCE
 from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.schemas import TAILGATE_ID
@@ -73,7 +73,7 @@ def _of_relations(catalog: Catalog) -> Iterator[Row]:
         if relkind(item) != "r":
             yield _depends(REWRITE, RULES + item.id, CLASS, item.id, "i")
             for other in item.depends:
-                yield _depends(REWRITE, RULES + item.id, PROC if isinstance(catalog.get(other), Function) else CLASS, other, "n")
+                yield _depends(REWRITE, RULES + item.id, _class_of(catalog.get(other)), other, "n")
     for composite in catalog.each(Composite):
         relation = composite_rows.CLASSES + composite.id
         yield _depends(CLASS, relation, TYPE, composite.id, "i")
@@ -84,11 +84,18 @@ def _of_relations(catalog: Catalog) -> Iterator[Row]:
         yield _depends(TYPE, type.id + ARRAYS_OF_NAMED, TYPE, type.id, "i")
 
 
+def _class_of(item: Item | None) -> int:
+    """Returns the oid of the relation of the system catalog that has an item."""
+    return PROC if isinstance(item, Function) else TYPE if isinstance(item, UserType) else CLASS
+
+
 def _of_constraints(catalog: Catalog) -> Iterator[Row]:
     for row in pg_constraint(catalog):
         oid, keys = row["oid"], row["conkey"] or ()
         if row["contypid"]:
             yield _depends(CONSTRAINT, oid, TYPE, row["contypid"], "a")
+        elif not keys:
+            yield _depends(CONSTRAINT, oid, CLASS, row["conrelid"], "a")
         for number in keys:
             yield _depends(CONSTRAINT, oid, CLASS, row["conrelid"], "a", column=number)
             if row["contype"] == "c":
@@ -127,4 +134,4 @@ def _of_schemas(catalog: Catalog) -> Iterator[Row]:
         if item.is_relation or isinstance(item, Sequence):
             yield _depends(CLASS, item.id, NAMESPACE, item.schema, "n")
         elif isinstance(item, Function | UserType):
-            yield _depends(PROC if isinstance(item, Function) else TYPE, item.id, NAMESPACE, item.schema, "n")
+            yield _depends(_class_of(item), item.id, NAMESPACE, item.schema, "n")
