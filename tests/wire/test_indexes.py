@@ -146,6 +146,6 @@ def test_an_index_applies_the_changes_of_a_usual_tick_at_once(rows: int, turns: 
     """Look-ups wait for the index: other tasks have a turn only within larger ticks, and more often within the rows that fill it."""
     index = Index((Field("id", INT8),), AccessPath(16384, (0,), (0,), 1))
     changes = pa.table({"id": pa.array(range(rows), pa.int64()), WEIGHT: pa.array([1] * rows)})
-    for time, expected in ((1, first), (2, turns)):
-        assert len(list(index.apply(time, NetChanges(changes)))) == expected
-        assert (index.time, index.find((7,), 1)) == (time, ((7,),))
+    for moment, expected in ((1, first), (2, turns)):
+        assert len(list(index.apply(moment, NetChanges(changes)))) == expected
+        assert (index.time, index.find((7,), 1)) == (moment, ((7,),))
