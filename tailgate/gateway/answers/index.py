@@ -9,7 +9,7 @@ It is kept up to date with the relation's changes, so the cost of a tick is prop
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -47,15 +47,14 @@ def _bytes(rows: pa.Table) -> int:
 class Index:
     """An index of a relation by the columns of `path`.
 
-    `time`: the time of the rows, -1 before the first. While `apply` runs it is the earlier one, and some rows are newer. `moved`: set when
-    the index reaches a new time.
+    `time`: the time of the rows, -1 before the first. While `apply` runs it is the earlier one, and some rows are newer.
     """
 
     def __init__(self, fields: Sequence[Field], path: AccessPath) -> None:
         self.time = -1
         self.hits = 0
         self.bytes = 0  # approximate
-        self.moved = asyncio.Event()
+        self._moved: asyncio.Future[None] | None = None
         self._types = [f.type for f in fields]
         self._by = path.columns
         self._key = path.key
@@ -66,6 +65,12 @@ class Index:
     @property
     def unique(self) -> bool:
         return self._by == self._key
+
+    def moved(self) -> asyncio.Future[None]:
+        """Returns a future, the same for all callers, that is done when the index reaches a new time."""
+        if self._moved is None:
+            self._moved = asyncio.get_running_loop().create_future()
+        return self._moved
 
     def find(self, key: Row, most: int) -> Sequence[Row]:
         """Returns at most `most` rows with these values."""
@@ -87,26 +92,31 @@ class Index:
         """
         self.bytes += changes.bytes
         piece = FIRST_PIECE_ROWS if self.time < 0 else PIECE_ROWS
-        for part in changes.parts:
+        for n, part in enumerate(changes.parts):
             for start in range(0, part.num_rows, piece):
-                self._put(part.slice(start, piece))
+                self._put(part.slice(start, piece), deleted=n == 0)
                 if changes.rows > PIECE_ROWS:
                     yield
         self.time = time
-        moved, self.moved = self.moved, asyncio.Event()
-        moved.set()
+        if self._moved is not None:
+            self._moved.set_result(None)
+            self._moved = None
 
-    def _put(self, changes: pa.Table) -> None:
-        columns = [raw.values(raw.stored(changes.column(i), t), t) for i, t in enumerate(self._types)]
-        put = self._put_row if self.unique else self._put_in_group
-        for row, weight in zip(zip(*columns, strict=True), changes.column(changes.num_columns - 1).to_pylist(), strict=True):
-            put(tuple([row[i] for i in self._by]), row, weight)
-
-    def _put_row(self, key: Row, row: Row, weight: int) -> None:
-        if weight > 0:
-            self._rows[key] = row
+    def _put(self, changes: pa.Table, *, deleted: bool) -> None:
+        if self.unique and deleted:
+            for key in self._rows_of(changes, self._by):
+                self._rows.pop(key, None)
+        elif self.unique:
+            keys = self._rows_of(changes, self._by)
+            self._rows.update(zip(keys, self._rows_of(changes, range(len(self._types))), strict=True))
         else:
-            self._rows.pop(key, None)
+            rows = self._rows_of(changes, range(len(self._types)))
+            for row, weight in zip(rows, changes.column(changes.num_columns - 1).to_pylist(), strict=True):
+                self._put_in_group(tuple([row[i] for i in self._by]), row, weight)
+
+    def _rows_of(self, changes: pa.Table, columns: Iterable[int]) -> Iterator[Row]:
+        """Returns these columns of changes, row by row."""
+        return zip(*(raw.values(raw.stored(changes.column(i), self._types[i]), self._types[i]) for i in columns), strict=True)
 
     def _put_in_group(self, key: Row, row: Row, weight: int) -> None:
         if None in key:

@@ -108,11 +108,7 @@ class Lookups:
         if index is None or index.time < 0:
             return False
         if not self._is_current(index, prepared):
-            waiting = asyncio.ensure_future(index.moved.wait())
-            try:
-                await asyncio.wait((waiting,), timeout=CATCH_UP_S)
-            finally:
-                waiting.cancel()
+            await asyncio.wait((index.moved(),), timeout=CATCH_UP_S)
         return self._is_current(index, prepared)
 
     def answer(self, sent: bytes, style: Style, scope: Hashable, may: Callable[[Plan], bool]) -> bytes | None:

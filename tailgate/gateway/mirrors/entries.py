@@ -47,6 +47,10 @@ class CachedEntry:
                 self._put(relation, self._entry.changes(relation))
             return self._memo[relation]
 
+    def is_decoded(self, relation: int) -> bool:
+        """Returns whether `changes` of a relation takes no time."""
+        return relation in self._memo
+
     def derived(self, key: Hashable) -> tuple[bool, pa.Table | None]:
         """Returns whether `derive` has stored a value under the key, and the value (maybe None)."""
         with self._lock:

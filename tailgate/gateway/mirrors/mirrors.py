@@ -259,8 +259,8 @@ class Mirrors:
             state = self._move(batch)
             self.state = state
         self.figures.shown((cached.header for cached in batch), began_ns)
-        self._wake.seen(state.n)
         self._advanced(state)
+        self._wake.seen(state.n)
         return True
 
     def _move(self, batch: list[CachedEntry]) -> State:

@@ -92,7 +92,7 @@ class RelationFeed:
 
     def inline(self, entry: CachedEntry) -> bool:
         section = entry.header.section(self._relation)
-        return section is None or section.length <= INLINE_BYTES
+        return section is None or section.length <= INLINE_BYTES or entry.is_decoded(self._relation)
 
     def close(self) -> None:
         pass

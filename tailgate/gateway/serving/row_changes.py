@@ -29,7 +29,7 @@ from tailgate.values import raw
 
 PENDING_BYTES_MAX = 256 * 1024  # of a stream's events that are not sent
 PIECE_ROWS = 250  # changed rows that are searched at once, in about 0.5 ms
-STREAMS_AT_ONCE = 5  # streams that get an event before requests have a turn: sending one takes 0.05 ms
+STREAMS_AT_ONCE = 3  # streams that get an event before requests have a turn: sending one takes 0.05 to 0.1 ms
 STREAMS_COLLECTED = 100  # streams that get an event before the garbage of sending is collected, which takes 2 ms
 
 Row = tuple[Any, ...]  # of raw values
