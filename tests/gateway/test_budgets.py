@@ -189,7 +189,7 @@ def test_survivors_of_a_middle_collection_are_examined_again_when_the_memory_in_
         assert alive() is not None and gc.get_freeze_count() >= frozen > 0
         more = [[None] for _ in range(garbage.GROWTH * sys.getallocatedblocks() // 2)]
         garbage.collect_new()
-        garbage.collect_new()  # does not freeze what the next full collection examines
+        garbage.collect_new()  # freezes nothing: the next full collection examines all
         assert gc.get_freeze_count() == 0
         gc.collect()
         assert alive() is None
