@@ -46,7 +46,7 @@ from tailgate.sql.plan.explain import lines
 from tailgate.sql.plan.traversal import walk
 
 FIRST = frozenset({"min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset"})
-KEPT_IN_ORDER = COLLECTING | WITHIN_GROUP | FIRST
+KEPT_IN_ORDER = COLLECTING | WITHIN_GROUP | FIRST | {"ksqldb_counts"}
 # blanks between the tree and the notes
 GAP = 4
 # longer lines do not move the notes of the others to the right
@@ -248,4 +248,7 @@ def _notes(plan: Relation, catalog: Catalog) -> list[str]:
 
 def _limited(call: AggregateCall) -> str:
     """Returns the name of an aggregate with the number of values that it keeps."""
-    return f"the {'first' if call.limit > 0 else 'last'} {abs(call.limit)} of {call.function}" if call.limit else call.function
+    if not call.limit and not call.unique:
+        return call.function
+    count = f" {'first' if call.limit > 0 else 'last'} {abs(call.limit)}" if call.limit else ""
+    return f"the{count}{' distinct values' if call.unique else ''} of {call.function}"

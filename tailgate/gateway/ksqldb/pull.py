@@ -52,7 +52,7 @@ def pulled(query: e.SelectQuery, catalog: Catalog, *, scans: bool) -> Pulled:
     _check_stored(item, query.source.position)
     if not scans and key_of(item):
         _check_key(query, item)
-    clause = from_clause(query, catalog)
+    clause = from_clause(query, catalog, is_pulled=True)
     scope = replace(clause.scope, is_pulled=True, of_table=tuple(n for n in clause.scope.of_table if n == "rowtime"))
     if set(WINDOW_BOUNDS) <= set(scope.columns):
         query = with_times(query)

@@ -38,7 +38,7 @@ STRICT = {  # arguments whose NULLs are ignored, if not the first alone
 }
 SIMPLE = """
     count sum avg min max bool_and bool_or every bit_and bit_or bit_xor any_value max_by min_by latest_by_offset earliest_by_offset
-    ksqldb_high_watermark
+    ksqldb_high_watermark ksqldb_first_time ksqldb_counts
 """.split()
 RANGE_AGGREGATES = frozenset({"range_agg", "range_intersect_agg"})  # with DISTINCT, their result is the same
 MAINTAINED = frozenset([*SIMPLE, *RANGE_AGGREGATES, *VARIANCES, *REGRESSIONS, *COLLECTING, *WITHIN_GROUP])

@@ -8,6 +8,10 @@ Their names begin with `ksqldb_`.
 - `ksqldb_array_elements(jsonb)`: jsonb_array_elements, also in CASE and COALESCE: its rows do not depend on the branch.
 - `ksqldb_high_watermark(timestamptz)`: an aggregate, the greatest value that the group has had, also of rows that have left. In a
   view, the group stays when its last row leaves; its other aggregates are those of no rows.
+- `ksqldb_first_time(bigint)`: an aggregate, the smallest value of the rows with which the group began. Rows that leave may have
+  other values than when they came: it is for the time at which a row is processed.
+
+- `ksqldb_counts(text)`: an aggregate, an object with the number of each of the first 1,000 values.
 
 LAMBDAS evaluate their last argument for each element of an array. `sql.binder.lambdas` binds them, and the variables in
 that argument: both engines write a variable as a name.
@@ -27,6 +31,7 @@ from tailgate.sql.functions.entry import Function, udf
 
 PREFIX = "ksqldb_"
 ELEMENTS = next(row for row in set_returning.ROWS if row.name == "jsonb_array_elements")
+_COUNTS = "tg_ksqldb_histogram(CAST(to_json(list({0} ORDER BY {0}){present}) AS VARCHAR))"
 _WRAPPED = "CAST((({0} + 2147483648) & 4294967295) - 2147483648 AS {type})"
 
 ROWS = (
@@ -35,6 +40,8 @@ ROWS = (
     Function("ksqldb_wrapped", ("int8",), "int4", _WRAPPED, _WRAPPED),
     replace(ELEMENTS, name="ksqldb_array_elements"),
     Function("ksqldb_high_watermark", ("timestamptz",), "timestamptz", "", "max({0}){filter}", "aggregate", strict=False),
+    Function("ksqldb_counts", ("text",), "jsonb", "", _COUNTS, "aggregate", strict=False),
+    Function("ksqldb_first_time", ("int8",), "int8", "", "min({0}){filter}", "aggregate", strict=False),
 )
 
 _ELEMENTS = "tg_ksqldb_elements({0})"

@@ -175,6 +175,7 @@ class AggregateCall:
     GROUP, which contains the aggregated expression.
 
     `limit`: how many of the first values, in order, the relations above read; negative: of the last ones; None: all.
+    `unique`: whether they read only the first one of equal values.
     """
 
     function: Function
@@ -185,6 +186,7 @@ class AggregateCall:
     order: tuple[SortKey, ...] = ()
     position: int | None = field(default=None, compare=False)
     limit: int | None = None
+    unique: bool = False
 
 
 @dataclass(frozen=True, slots=True)

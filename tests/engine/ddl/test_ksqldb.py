@@ -243,10 +243,10 @@ def test_arguments_of_aggregates_and_their_results_are_null_where_they_fail() ->
     assert sink.message_key == (0,)
 
 
-def test_aggregates_of_tables_have_no_order() -> None:
+def test_lists_of_tables_have_the_order_of_rowtime() -> None:
     _, _, catalog = derived("CREATE TABLE t AS SELECT area, count(*) AS n FROM readings GROUP BY area EMIT CHANGES", declared(READINGS))
     view, _, _ = derived("CREATE TABLE c AS SELECT n, collect_list(area) AS areas FROM t GROUP BY n EMIT CHANGES", catalog)
-    assert "jsonb_agg(to_jsonb(CAST(area AS text)) ORDER BY area)" in view.query
+    assert "jsonb_agg(to_jsonb(CAST(area AS text)) ORDER BY rowtime, area)" in view.query
     with pytest.raises(TailgateError, match="cannot be applied to a table source"):
         derived("CREATE TABLE c AS SELECT n, latest_by_offset(area) AS a FROM t GROUP BY n EMIT CHANGES", catalog)
 

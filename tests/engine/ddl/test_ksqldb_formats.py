@@ -54,6 +54,18 @@ JSON = {
         "counts": {"type": "object", "additionalProperties": {"type": "number"}},
     },
 }
+SPLIT = {
+    "$id": "http://example.com/order.json",
+    "type": "object",
+    "properties": {"who": {"$ref": "who.json"}, "at": {"$ref": "types.json#/definitions/Point"}, "all": {"$ref": "#/definitions/All"}},
+    "definitions": {"All": {"type": "array", "items": {"$ref": "http://example.com/point.json"}}},
+}
+POINT = {"$id": "http://example.com/point.json", "$ref": "#/definitions/P", "definitions": {"P": {"type": "integer"}}}
+OTHERS = {
+    "point": json.dumps(POINT),
+    "http://example.com/who.json": json.dumps({"type": "object", "properties": {"name": {"type": "string"}, "p": {"$ref": "point"}}}),
+    "types.json": json.dumps({"definitions": {"Point": {"type": "array", "items": {"$ref": "#/definitions/X"}}, "X": {"type": "number"}}}),
+}
 NODE = {"type": "object", "properties": {"next": {"$ref": "#"}}}
 REFERRING = {
     "$ref": "#/definitions/Order",
@@ -113,6 +125,7 @@ REGISTERED = {
     "node-value": RegisteredSchema("JSON", (json.dumps(NODE),)),
     "outside-value": RegisteredSchema("JSON", (json.dumps({"$ref": "other.json"}),)),
     "referring-value": RegisteredSchema("JSON", (json.dumps(REFERRING),)),
+    "split-value": RegisteredSchema("JSON", (*OTHERS.values(), json.dumps(SPLIT)), tuple(OTHERS.items())),
     "proto-value": RegisteredSchema("PROTOBUF", (PROTO,)),
     "proto-key": RegisteredSchema("PROTOBUF", ('syntax = "proto3"; message K { int32 a = 1; string b = 2; }',)),
     7: RegisteredSchema("AVRO", (json.dumps(MIXED),)),
@@ -187,6 +200,8 @@ def test_columns_of_a_json_schema_with_references() -> None:
     item, _ = source("CREATE STREAM s WITH (kafka_topic = 'referring', value_format = 'json_sr')")
     of_node = "STRUCT<DEFINITIONS VARCHAR>"
     assert shown(item) == {"id": "BIGINT", "a": of_node, "l": f"ARRAY<{of_node}>"}
+    item, _ = source("CREATE STREAM s WITH (kafka_topic = 'split', value_format = 'json_sr')")
+    assert shown(item) == {"who": "STRUCT<NAME VARCHAR, P BIGINT>", "at": "ARRAY<DOUBLE>", "all": "ARRAY<BIGINT>"}
     for topic, message in (("node", "more than 100 references"), ("outside", 'the reference "other.json"')):
         with pytest.raises(TailgateError, match=message):
             source(f"CREATE STREAM s WITH (kafka_topic = '{topic}', value_format = 'json_sr')")

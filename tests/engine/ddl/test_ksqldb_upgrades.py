@@ -115,6 +115,17 @@ def test_a_derived_table_keeps_its_query() -> None:
     assert new.ksqldb.statement == text + " EMIT CHANGES"
 
 
+def test_the_same_statement_keeps_the_translation_of_an_earlier_version() -> None:
+    text = "TABLE n AS SELECT sensor, COUNT(*) AS n FROM readings GROUP BY sensor"
+    view, _, catalog = derived(f"CREATE {text} EMIT CHANGES", declared(READINGS))
+    earlier = replace(view, query=view.query + " ", sql=view.sql + " ")
+    catalog = catalog.apply(Change(put=(earlier,)))
+    new = replaced(f"create or replace {text};", catalog).expect(MaterializedView, view.id)
+    assert (new.query, new.sql) == (earlier.query, earlier.sql)
+    with pytest.raises(TailgateError, match="with another query"):
+        replaced(f"CREATE OR REPLACE {text.replace('COUNT(*)', 'COUNT(reading)')}", catalog)
+
+
 GROUPED = "TABLE n AS SELECT sensor, COUNT(*) AS n, MAX(reading) AS m FROM readings {} GROUP BY sensor EMIT CHANGES"
 
 

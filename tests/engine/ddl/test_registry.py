@@ -20,6 +20,10 @@ ANSWERS = {
     "r-value": (200, {"schema": '{"type":"array","items":"x.Y"}', "references": [{"name": "x.Y", "subject": "y-value", "version": 3}]}),
     "y-value": (200, {"schema": '{"type":"enum","name":"x.Y","symbols":["a"]}'}),
     "g-value": (200, {"schema": '"x.Z"', "references": [{"name": "x.Z", "subject": "gone", "version": 1}]}),
+    "j-value": (
+        200,
+        {"schema": '{"$ref":"y.json"}', "schemaType": "JSON", "references": [{"name": "y.json", "subject": "y-value", "version": 3}]},
+    ),
     "broken": (500, {"error_code": 50001}),
 }
 ASKED: list[str | None] = []
@@ -51,6 +55,13 @@ def test_the_newest_schema_or_none(url: str) -> None:
     assert Registry().latest(url, "t-value") == '{"type":"string"}'
     assert Registry().latest(f"{url}/", "a/b") == '"long"'
     assert Registry().latest(url, "nothing") is None
+
+
+def test_a_schema_has_those_that_it_references_with_their_names(url: str) -> None:
+    schema = Registry().registered(url, "j-value")
+    assert schema is not None
+    assert (schema.kind, schema.texts[-1]) == ("JSON", '{"$ref":"y.json"}')
+    assert schema.names == (("y.json", schema.texts[0]),)
 
 
 def test_types_of_other_subjects_are_written_out(url: str) -> None:

@@ -80,6 +80,14 @@ def test_declared_streams_joins_and_groups_of_streams_need_a_view(text: str, nee
     assert (query.needs_view, query.is_of_tables) == (needs_view, is_of_tables)
 
 
+def test_aggregates_without_group_by_are_of_all_rows() -> None:
+    query = push("SELECT count(*) AS n, MAX(v) AS m FROM s HAVING count(*) > 1 EMIT CHANGES")
+    assert query.text.endswith("FROM s WHERE CAST(true AS boolean) IS NOT NULL GROUP BY CAST(true AS boolean) HAVING (count(*) > 1)")
+    assert (query.key, query.type, query.needs_view) == ((), "table", True)
+    windowed = push("SELECT count(*) AS n FROM s WINDOW TUMBLING (SIZE 1 HOUR) EMIT FINAL")
+    assert windowed.hidden == ("_windowstart", "_windowend")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -87,7 +95,8 @@ def test_declared_streams_joins_and_groups_of_streams_need_a_view(text: str, nee
         ("SELECT none FROM derived EMIT CHANGES", "SELECT column 'NONE' cannot be resolved"),
         ("SELECT * FROM derived PARTITION BY none EMIT CHANGES", "PARTITION BY column 'NONE' cannot be resolved"),
         ("SELECT * FROM kt PARTITION BY v EMIT CHANGES", "PARTITION BY is only supported for streams"),
-        ("SELECT count(*) AS n FROM derived EMIT CHANGES", "requires a GROUP BY"),
+        ("SELECT v, count(*) AS n FROM derived EMIT CHANGES", "Non-aggregate SELECT expression.* not part of GROUP BY: V"),
+        ("SELECT * FROM derived WINDOW TUMBLING (SIZE 1 HOUR) EMIT CHANGES", "WINDOW clause requires a GROUP BY"),
         ("SELECT * FROM derived EMIT FINAL", "EMIT FINAL is only supported for windowed aggregations"),
     ],
 )

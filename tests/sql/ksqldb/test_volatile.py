@@ -97,6 +97,27 @@ def test_the_value_of_a_group_depends_on_its_window(window: str) -> None:
     assert all(f"CAST({part} AS text)" in text for part in ("v", *bounds, "count(*)", "max(rowtime)"))
 
 
+def test_rows_of_sessions_have_the_time_in_a_column() -> None:
+    text = push(
+        "SELECT v, UNIX_DATE() AS d, MIN(UNIX_TIMESTAMP()) AS t, UUID() AS u, count(*) AS n FROM s WINDOW SESSION (1 HOUR)"
+        " GROUP BY v, RANDOM() EMIT CHANGES"
+    ).text
+    assert text.count("ksqldb_clock(") == 1 and text.count('"unix_timestamp()"') == 3
+    assert "ksqldb_clock(" not in push("SELECT v, count(*) AS n FROM s WINDOW SESSION (1 HOUR) GROUP BY v EMIT CHANGES").text
+    joined = "s JOIN derived d WITHIN 1 HOUR ON s.k = d.k"
+    push(f"SELECT UNIX_DATE() AS d, count(*) AS n FROM {joined} WINDOW SESSION (1 HOUR) GROUP BY UNIX_DATE() EMIT CHANGES")
+
+
+def test_rows_of_tables_keep_the_time() -> None:
+    query = push("SELECT k, v, UNIX_TIMESTAMP() AS t FROM kt WHERE UNIX_DATE() > 0 EMIT CHANGES")
+    assert query.needs_view and query.key == (0,)
+    assert query.text.count("ksqldb_first_time(ksqldb_clock(") == 1 and query.text.count('"unix_timestamp()"') == 3
+    text = push("SELECT v, MAX(UNIX_TIMESTAMP()) AS t, UNIX_DATE() AS d FROM kt GROUP BY v EMIT CHANGES").text
+    assert 'max("unix_timestamp()")' in text and "ksqldb_high_watermark(to_timestamp(ksqldb_clock(" in text
+    joined = push("SELECT kt.k AS k, UNIX_TIMESTAMP() AS t FROM kt LEFT JOIN foreign_windows w ON kt.k = w.k EMIT CHANGES")
+    assert joined.key == (0,)
+
+
 @pytest.mark.parametrize("source", ["derived", "s JOIN derived d WITHIN 1 HOUR ON s.k = d.k"])
 def test_rows_without_a_record_of_a_topic_have_the_time(source: str) -> None:
     push(f"SELECT UNIX_TIMESTAMP() AS t FROM {source} EMIT CHANGES")
@@ -106,10 +127,7 @@ def test_rows_without_a_record_of_a_topic_have_the_time(source: str) -> None:
     "text",
     [
         "SELECT TRANSFORM(ARRAY[v], x => random()) AS r FROM s EMIT CHANGES",
-        "SELECT UNIX_TIMESTAMP() AS t FROM kt EMIT CHANGES",
-        "SELECT v, UNIX_DATE() AS t, count(*) AS n FROM s WINDOW SESSION (1 HOUR) GROUP BY v EMIT CHANGES",
-        "SELECT v, MAX(UNIX_TIMESTAMP()) AS t FROM kt GROUP BY v EMIT CHANGES",
-        "SELECT RANDOM() AS v, count(*) AS n FROM s WINDOW SESSION (1 HOUR) GROUP BY RANDOM() EMIT CHANGES",
+        "SELECT v, TRANSFORM(COLLECT_LIST(k), x => x + UNIX_DATE()) AS l FROM s GROUP BY v EMIT CHANGES",
     ],
 )
 def test_where_they_are_refused(text: str) -> None:

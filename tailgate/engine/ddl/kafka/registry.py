@@ -29,10 +29,14 @@ ANSWER_BYTES_MAX = 4 * 1024 * 1024  # limit for one schema; the largest one obse
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSchema:
-    """A schema of the registry. `kind`: AVRO, PROTOBUF or JSON. `texts`: the schemas that it references, then its own."""
+    """A schema of the registry. `kind`: AVRO, PROTOBUF or JSON. `texts`: the schemas that it references, then its own.
+
+    `names`: the names by which these schemas reference others, each with the text of the other one.
+    """
 
     kind: str
     texts: tuple[str, ...]
+    names: tuple[tuple[str, str], ...] = ()
 
 
 class SchemaLookup(Protocol):
@@ -71,7 +75,11 @@ class Registry:
             if by_id
             else self._version(url, str(schema), "latest", access)
         )
-        return None if answer is None else RegisteredSchema(kind(answer), self._texts(url, answer, access))
+        if answer is None:
+            return None
+        names: dict[str, str] = {}
+        texts = self._texts(url, answer, access, names)
+        return RegisteredSchema(kind(answer), texts, tuple(names.items()))
 
     def latest(self, url: str, subject: str, settings: Settings = ()) -> str | None:
         access = self._vault.opened(settings)
@@ -109,22 +117,25 @@ class Registry:
             raise InvalidParameterValue(f"{what} is {kind(schema)}, not {format}", hint=f"Use FORMAT {kind(schema)}.")
         return self._texts(url, schema, access)
 
-    def _texts(self, url: str, schema: dict[str, Any], access: Mapping[str, str]) -> tuple[str, ...]:
-        """Returns the schemas that a schema references, then the schema itself."""
+    def _texts(self, url: str, schema: dict[str, Any], access: Mapping[str, str], names: dict[str, str] | None = None) -> tuple[str, ...]:
+        """Returns the schemas that a schema references, then the schema itself. Adds the names of references to `names`."""
         referenced: dict[str, str] = {}
-        self._references(url, schema, referenced, access)
+        self._references(url, schema, referenced, access, {} if names is None else names)
         return (*referenced.values(), str(schema["schema"]))
 
-    def _references(self, url: str, schema: dict[str, Any], schemas: dict[str, str], access: Mapping[str, str]) -> None:
-        """Adds the schemas that a schema references to `schemas`, each after those that it references."""
+    def _references(
+        self, url: str, schema: dict[str, Any], schemas: dict[str, str], access: Mapping[str, str], names: dict[str, str]
+    ) -> None:
+        """Adds the schemas that a schema references to `schemas`, each after those that it references, and to `names`."""
         for reference in schema.get("references") or ():
             subject, version = str(reference["subject"]), str(reference["version"])
             if f"{subject}/{version}" not in schemas:
                 other = self._version(url, subject, version, access)
                 if other is None:
                     raise UndefinedObject(f'schema registry has no version {version} of subject "{subject}"')
-                self._references(url, other, schemas, access)
+                self._references(url, other, schemas, access, names)
                 schemas[f"{subject}/{version}"] = str(other["schema"])
+            names[str(reference["name"])] = schemas[f"{subject}/{version}"]
 
     def _version(self, url: str, subject: str, version: str, access: Mapping[str, str]) -> dict[str, Any] | None:
         return self._get(url, f"subjects/{urllib.parse.quote(subject, safe='')}/versions/{version}", f"subject {subject}", access)

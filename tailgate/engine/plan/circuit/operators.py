@@ -49,7 +49,7 @@ class AggregateCall:
     count without columns counts rows. `filter`: the boolean column that must be true for a row to
     be aggregated, or -1. `order`: the order in which values are aggregated, before the order of the
     values themselves. `fraction`: the fraction of a percentile. `limit`: how many of the first values an array needs to
-    have; negative: of the last ones; 0: all.
+    have; negative: of the last ones; 0: all. `unique`: whether it needs only the first one of equal values.
     """
 
     function: str
@@ -60,6 +60,7 @@ class AggregateCall:
     order: tuple[SortColumn, ...] = ()
     fraction: float = 0.0
     limit: int = 0
+    unique: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@
     σ_{row_number ≤ n}(window(R)) = σ_{row_number ≤ n}(window(top_n(R)))
                                                 rank likewise, with ties
     π_{a[n]}(γ_{a = array_agg}(R)) = π_{a[n]}(γ_{a = the first n of array_agg}(R))
-                                                jsonb_agg and slices likewise
+                                                jsonb_agg and slices likewise, and distinct values
 
 `first_rows` runs before columns are removed, because rows that are equal in order are taken in the
 order of their values.
@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from tailgate.engine.plan.analysis.scalars import SWAPPED
 from tailgate.lake.types import INT8
-from tailgate.sql.plan import Call, Column, Filter, Limit, Literal, Project, Reduce, Relation, Scalar, Sort, TopK, Window
+from tailgate.sql.plan import AggregateCall, Call, Column, Filter, Limit, Literal, Project, Reduce, Relation, Scalar, Sort, TopK, Window
 from tailgate.sql.plan.rewriting import conjuncts, parts
 from tailgate.sql.plan.traversal import bottom_up, inputs, with_inputs
 
@@ -26,6 +26,7 @@ from tailgate.sql.plan.traversal import bottom_up, inputs, with_inputs
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
 # aggregates whose result is an array of all values
 ARRAYS = frozenset({"array_agg", "jsonb_agg"})
+SET = "ksqldb_set"  # the function that removes the elements of an array that are equal to an earlier one
 
 
 def first_rows(relation: Relation) -> Relation:
@@ -94,36 +95,48 @@ def _first_values(node: Relation) -> Relation:
         below = below.input
     if not isinstance(below, Reduce):
         return node
-    limits: dict[int, set[int | None]] = defaultdict(set)
+    reads: dict[int, set[tuple[int | None, bool]]] = defaultdict(set)
     for scalar in read:
-        _add_limits(scalar, limits)
-    calls = []
-    for i, call in enumerate(below.aggregates, len(below.keys)):
-        counts = {n for n in limits[i] if n is not None}
-        is_limited = call.function.name in ARRAYS and counts == limits[i] != set() and (min(counts) > 0 or max(counts) < 0)
-        calls.append(replace(call, limit=max(counts, key=abs)) if is_limited and call.limit is None else call)
-    if tuple(calls) == below.aggregates:
+        _add_reads(scalar, reads)
+    calls = tuple(_limited(call, reads[i]) for i, call in enumerate(below.aggregates, len(below.keys)))
+    if calls == below.aggregates:
         return node
-    limited: Relation = replace(below, aggregates=tuple(calls))
+    limited: Relation = replace(below, aggregates=calls)
     for above in reversed(filters):
         limited = replace(above, input=limited)
     return replace(node, input=limited)
 
 
-def _add_limits(scalar: Scalar, limits: dict[int, set[int | None]]) -> None:
-    """Adds, for each column, how many of its elements a scalar reads. None: all."""
+def _limited(call: AggregateCall, reads: set[tuple[int | None, bool]]) -> AggregateCall:
+    """Returns an aggregate with the values that the relations above read. `reads`: as of `_add_reads`."""
+    if call.function.name not in ARRAYS or call.limit is not None or len({unique for _, unique in reads}) != 1:
+        return call
+    counts = [n for n, _ in reads if n is not None]
+    is_limited = len(counts) == len(reads) and (min(counts) > 0 or max(counts) < 0)
+    return replace(call, limit=max(counts, key=abs) if is_limited else None, unique=all(unique for _, unique in reads))
+
+
+def _add_reads(scalar: Scalar, reads: dict[int, set[tuple[int | None, bool]]]) -> None:
+    """Adds, for each column, how many of its elements a scalar reads (None: all), and whether equal ones count once."""
     match scalar:
         case Column(index):
-            limits[index].add(None)
+            reads[index].add((None, False))
+        case Call(function, (Column(index),)) if function.name == SET:
+            reads[index].add((None, True))
+        case Call(function, (Call(of, (Column(index),)), Literal(1), Literal(int(n)))) if (function.name, of.name) == (
+            "ksqldb_slice",
+            SET,
+        ) and n > 0:
+            reads[index].add((n, True))
         case Call(function, (Column(index), Literal(int(n)))) if function.name == "[]" and n > 0:
-            limits[index].add(n)
+            reads[index].add((n, False))
         case Call(function, (Column(index), Literal(1), Literal(int(n)))) if function.name == "ksqldb_slice" and n > 0:
-            limits[index].add(n)
+            reads[index].add((n, False))
         case Call(function, (Column(index), Call(), _)) if function.name == "ksqldb_slice" and (n := _from_end(scalar)):
-            limits[index].add(-n)
+            reads[index].add((-n, False))
         case _:
             for part in parts(scalar):
-                _add_limits(part, limits)
+                _add_reads(part, reads)
 
 
 def _from_end(slice: Call) -> int:

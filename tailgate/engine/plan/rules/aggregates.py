@@ -65,7 +65,7 @@ def aggregate(call: AggregateCall, columns_in: OperatorInput) -> operators.Aggre
         keys = (SortKey(arguments[0], False, False),)  # equal values may have several stored forms
     order = columns_in.sorted_by(tuple(SortKey(filtered(call.filter, k.expression), k.descending, k.nulls_first) for k in keys))
     filter = columns_in.column(call.filter) if call.filter is not None and name in ANY_NULL else -1
-    return operators.AggregateCall(name, columns, call.type, distinct, filter, order, fraction, call.limit or 0)
+    return operators.AggregateCall(name, columns, call.type, distinct, filter, order, fraction, call.limit or 0, call.unique)
 
 
 def extreme(name: str, scalar: Scalar) -> tuple[str, tuple[Scalar, ...]]:

@@ -74,7 +74,7 @@ def sorted_by(keys: tuple[SortColumn, ...]) -> list[object]:
 
 def call(of: operators.AggregateCall) -> list[object]:
     """Returns the JSON form of an aggregate."""
-    more = [of.distinct, of.filter, sorted_by(of.order), of.fraction, *([of.limit] if of.limit else [])]
+    more = [of.distinct, of.filter, sorted_by(of.order), of.fraction, *([of.limit] if of.limit else []), *(["unique"] if of.unique else [])]
     return [of.function, of.columns, of.type.spark, *more]
 
 

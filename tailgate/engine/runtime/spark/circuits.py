@@ -261,8 +261,9 @@ class Circuits:
     def _call(self, of: operators.AggregateCall) -> Any:
         """Returns the Java call for this aggregate."""
         columns, order = self._ints(of.columns), self._sorted_by(of.order)
+        result = self._struct(f"r {of.type.spark}")
         return self._jvm.tailgate.aggregates.AggregateCall.of(
-            of.function, columns, self._struct(f"r {of.type.spark}"), of.distinct, of.filter, *order, of.fraction, of.limit
+            of.function, columns, result, of.distinct, of.filter, *order, of.fraction, of.limit, of.unique
         )
 
     def _window(self, of: operators.WindowCall) -> Any:

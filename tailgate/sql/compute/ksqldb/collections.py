@@ -73,6 +73,12 @@ def ksqldb_array_distinct(array: str) -> str:
     return _array(list(dict.fromkeys(_texts(array))))
 
 
+@udf("jsonb", to="jsonb")
+def ksqldb_set(array: str) -> str:
+    """Returns the distinct elements of an array that an aggregate has made; in a view, the aggregate then keeps only these."""
+    return ksqldb_array_distinct(array)
+
+
 @udf("jsonb", "jsonb", to="jsonb")
 def ksqldb_array_union(left: str, right: str) -> str:
     return _array(list(dict.fromkeys(_texts(left) + _texts(right))))

@@ -5,7 +5,7 @@ A type is JSON: "int", ["decimal", 4, 2], ["array", type], ["map", type of the v
     boolean                true, false, or a string
     int, bigint            a number, whose fraction is left out, or a string
     double, decimal        a number or a string
-    varchar                a string, or the text of another value: [a, 1] of an array, JSON of an object
+    varchar                a string, or the text of another value: [a, 1] of an array, JSON of an object, sorted by name
     bytes                  a string
     date, time, timestamp  a whole number
     map                    an object, or an array of objects with key and value
@@ -94,7 +94,16 @@ def converted(value: Json, type: Any) -> Json:
 def _text(value: Json) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_text, value))}]"
-    return value if isinstance(value, str) else ksqldb_json_text(dump(value))
+    return value if isinstance(value, str) else _json(value)
+
+
+def _json(value: Json) -> str:
+    if isinstance(value, list):
+        return f"[{','.join(map(_json, value))}]"
+    if isinstance(value, dict):
+        names = sorted(value, key=lambda name: name.encode("utf-16-be", "surrogatepass"))  # as Java sorts
+        return f"{{{','.join(f'{dump(name)}:{_json(value[name])}' for name in names)}}}"
+    return ksqldb_json_text(dump(value))
 
 
 def _is_entry(value: Json) -> bool:

@@ -6,13 +6,18 @@ Source: ksqlDB 0.29, documentation, "Scalar functions", section "Numeric functio
 from __future__ import annotations
 
 import math
+import re
 from decimal import ROUND_FLOOR, Decimal
 
-from tailgate.lake.errors import ProgramLimitExceeded
+from tailgate.lake.errors import InvalidTextRepresentation, ProgramLimitExceeded
 from tailgate.sql.compute.registry import udf
 
 SERIES_MAX = 1_000_000  # elements of an array that a function generates
 PLACES_MAX = 400  # a DOUBLE has no digits beyond
+BLANKS = "".join(map(chr, range(0x21)))  # that Java skips around a number
+_DECIMAL = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_HEXADECIMAL = r"0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+"
+DOUBLE = re.compile(rf"([+-]?)(?:(NaN|Infinity)|(?:({_DECIMAL})|({_HEXADECIMAL}))[fFdD]?)")
 
 
 @udf("float8", "float8", to="float8")
@@ -49,6 +54,20 @@ def ksqldb_generate_series(start: int, end: int, step: int) -> str | None:
     if (end - start) // step >= SERIES_MAX:
         raise ProgramLimitExceeded(f"an array may have at most {SERIES_MAX} elements")
     return "[" + ", ".join(map(str, range(start, end + (1 if step > 0 else -1), step))) + "]"
+
+
+@udf("text", to="float8")
+def ksqldb_double(text: str) -> float:
+    """Returns the number in a text that Java's Double.parseDouble accepts. Raises 22P02."""
+    match = DOUBLE.fullmatch(text.strip(BLANKS))
+    if match is None:
+        raise InvalidTextRepresentation(f'invalid input syntax for type DOUBLE: "{text}"')
+    sign, word, digits, hexadecimal = match.groups()
+    try:
+        value = float(word or digits) if hexadecimal is None else float.fromhex(hexadecimal)
+    except OverflowError:
+        value = math.inf
+    return -value if sign == "-" else value
 
 
 # --- arithmetic as in Java -----------------------------------------------------------------------

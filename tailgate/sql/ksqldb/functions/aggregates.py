@@ -51,7 +51,7 @@ def _by_offset(name: str, order: str, does: str) -> list[Function]:
 
 _COLLECTED = "jsonb_agg({json0} ORDER BY {order})"
 _TOP = "jsonb_agg({json0} ORDER BY {0} DESC, {order}) FILTER (WHERE {0} IS NOT NULL)"
-_HISTOGRAM = "coalesce(ksqldb_histogram(jsonb_agg({json0} ORDER BY {0}) FILTER (WHERE {0} IS NOT NULL)), CAST('{}' AS jsonb))"
+_HISTOGRAM = "coalesce(ksqldb_counts({0}), CAST('{}' AS jsonb))"
 TOP_COLUMNS_MAX = 8  # further columns of TOPK
 
 
@@ -95,10 +95,10 @@ ROWS = (
     *_by_offset("earliest_by_offset", "{order}", "The value of the first record, or of the first n. Optional: whether NULL is ignored."),
     *_by_offset("latest_by_offset", "{latest}", "The value of the last record, or of the last n. Optional: whether NULL is ignored."),
     _row("collect_list", ("any",), _array, f"coalesce({_COLLECTED}, CAST('[]' AS jsonb))", _LIST),
-    _row("collect_set", ("any",), _array, f"ksqldb_array_distinct({_COLLECTED})", _SET),
+    _row("collect_set", ("any",), _array, f"ksqldb_set({_COLLECTED})", _SET),
     _row("topk", ("comparable", t.INT), _array, _slice(_TOP, "1, {1}"), "The n greatest values in descending order."),
     *map(_top_columns, range(1, TOP_COLUMNS_MAX + 1)),
-    _row("topkdistinct", ("comparable", t.INT), _array, _slice(f"ksqldb_array_distinct({_TOP})", "1, {1}"),
+    _row("topkdistinct", ("comparable", t.INT), _array, _slice(f"ksqldb_set({_TOP})", "1, {1}"),
          "The n greatest distinct values in descending order."),
     _row("histogram", (t.VARCHAR,), HISTOGRAM, _HISTOGRAM,
          "The number of rows of each value."),

@@ -33,9 +33,9 @@ def with_unit(call: FunctionCall) -> FunctionCall:
     return replace(call, name=name, arguments=call.arguments[1:])
 
 
-def call(name: str, arguments: Sequence[Typed], position: int, order: Sequence[str] = ()) -> Typed:
+def call(name: str, arguments: Sequence[Typed], position: int, order: Sequence[str] = (), of_rows: Sequence[str] = ()) -> Typed:
     """Returns the value of a call. `order`: the position of a record for aggregates, empty for a table; the place of a
-    record for volatile functions.
+    record for volatile functions. `of_rows`: the order of the rows of a table.
 
     Raises 42883, or 0A000 for a function whose value is not determined by its arguments, or that needs an order that does not exist.
     """
@@ -46,7 +46,7 @@ def call(name: str, arguments: Sequence[Typed], position: int, order: Sequence[s
         _check_constants(function, arguments, position)
     values = _coerced(function, arguments)
     result = function.result_of([v.type for v in values])
-    text = _filled(_ordered(function, order, position), values).replace("{type}", types.postgresql(result))
+    text = _filled(_ordered(function, order, of_rows, position), values).replace("{type}", types.postgresql(result))
     may_fail = function.may_fail or any(v.may_fail for v in values)
     if function.json:
         return of_json(text, result, may_fail=may_fail)
@@ -73,9 +73,11 @@ def _check_constants(function: Function, arguments: Sequence[Typed], position: i
             raise InvalidParameterValue(f"Parameter {number} passed to function {name} must be 1 or greater", position=position)
 
 
-def _ordered(function: Function, order: Sequence[str], position: int) -> str:
-    """Returns the template with the order of the records. Rows of a table have none; COLLECT_LIST and TOPK then sort the values."""
+def _ordered(function: Function, order: Sequence[str], of_rows: Sequence[str], position: int) -> str:
+    """Returns the template with the order of the records. For rows of a table, COLLECT_SET and TOPK sort the values."""
     template = function.template
+    if not order and function.name == "collect_list":
+        return template.replace("{order}", ", ".join((*of_rows, "{0}")))
     if not order and "{order}" in template and function.name.startswith(("collect", "topk")):
         return template.replace("{order}", "{0}")
     if not order and ("{order}" in template or "{latest}" in template):

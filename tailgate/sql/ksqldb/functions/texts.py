@@ -81,6 +81,7 @@ STRINGS = (
     *_masks("mask_keep_right", "not right", "The text with all but the last n characters masked."),
     *_masks("mask_left", "left", "The text with the first n characters masked."),
     *_masks("mask_right", "right", "The text with the last n characters masked."),
+    _text("md5", (t.VARCHAR,), "md5({0})", "The MD5 hash of the text, in hexadecimal digits."),
     _text("regexp_extract", (t.VARCHAR, t.VARCHAR), "ksqldb_regexp_extract({0}, {1}, 0)", _EXTRACT, may_fail=True),
     _text("regexp_extract", (t.VARCHAR, t.VARCHAR, t.INT), "ksqldb_regexp_extract({0}, {1}, {2})", _EXTRACT, may_fail=True),
     Function("regexp_extract_all", (t.VARCHAR, t.VARCHAR), TEXTS, "ksqldb_regexp_extract_all({0}, {1}, 0)", _EXTRACT_ALL, may_fail=True),
@@ -102,7 +103,9 @@ STRINGS = (
       for kind, call in ((t.VARCHAR, "ksqldb_substring"), (t.BYTES, "ksqldb_substring_bytes"))),
     _text("trim", (t.VARCHAR,), f"btrim({{0}}, {BLANKS})", "The text without spaces and control characters at its beginning and end."),
     _text("ucase", (t.VARCHAR,), "upper({0})", "The text in upper case."),
-    Function("uuid", (), t.VARCHAR, "", "A random UUID.", volatile=True),
+    Function("uuid", (), t.VARCHAR, "", "A random UUID, or the UUID of 16 bytes.", volatile=True),
+    _text("uuid", (t.BYTES,), "CASE WHEN octet_length({0}) = 16 THEN CAST(CAST(encode({0}, 'hex') AS uuid) AS text) END",
+          "A random UUID, or the UUID of 16 bytes."),
 )  # fmt: skip
 _ENCODING = "in an encoding: hex, utf8, ascii or base64."
 BYTES = (

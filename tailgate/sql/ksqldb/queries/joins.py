@@ -27,6 +27,7 @@ from tailgate.lake.errors import (
 )
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.functions.volatile import CLOCK, has_clock
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.conditions import check_sides, check_types, columns_of, left_side, of_condition, stream_sides
@@ -79,8 +80,8 @@ class FromClause:
     by_foreign_key: bool = False
 
 
-def from_clause(query: e.SelectQuery, catalog: Catalog) -> FromClause:
-    """Returns FROM of a query. Raises 42P01, 42809, 42804, 42P10, or 0A000 for a join that is not supported."""
+def from_clause(query: e.SelectQuery, catalog: Catalog, *, is_pulled: bool = False) -> FromClause:
+    """Returns FROM of a query. `is_pulled`: as of Scope. Raises 42P01, 42809, 42804, 42P10, or 0A000 for an unsupported join."""
     sources = query.sources
     items = [source_item(source, catalog) for source in sources]
     scopes = [scope_of(item, source) for item, source in zip(items, sources, strict=True)]
@@ -96,7 +97,41 @@ def from_clause(query: e.SelectQuery, catalog: Catalog) -> FromClause:
     clause = FromClause(text, scope, type, keys, unnamed_key=any(map(has_unnamed_key, items)), co_partitioned=(items[0],))
     for number, (join, item) in enumerate(zip(query.joins, items[1:], strict=True), 1):
         clause = _joined(clause, join, item, scopes[:number], scopes[number])
-    return clause
+    is_timed = clause.type == "table" and has_clock((query.items, query.where, query.group_by, query.having))
+    return _timed(clause) if is_timed and not is_pulled else clause
+
+
+def flattened(clause: FromClause) -> tuple[list[tuple[str, str]], Scope]:
+    """Returns the columns of FROM, each with the name SOURCE.COLUMN, and the scope of rows with these names."""
+    scope = clause.scope
+    flat = replace(scope, is_flat=True, of_join={name: name for name in scope.position})
+    columns: list[tuple[str, str]] = []
+    for one in scope.sources:
+        hidden = () if one.unnamed_key is None else (one.unnamed_key[0],)
+        times = one.hidden if one.has_position else one.of_table
+        columns += [(scope.text(column, one), flat.text(column, one)) for column in dict.fromkeys((*one.columns, *times, *hidden))]
+    columns += [(text, name) for name, text in scope.position.items()]
+    if scope.key is not None:
+        columns.append((scope.key.text, quoted(ROWKEY)))
+        flat = replace(flat, key=Typed(quoted(ROWKEY), scope.key.type))
+    return columns, flat
+
+
+def _timed(clause: FromClause) -> FromClause:
+    """Returns the rows of tables with the time at which each was processed, which it keeps until it leaves."""
+    columns, flat = flattened(clause)
+    names = dict(columns)
+    for number, key in enumerate(clause.key):
+        names.setdefault(key.value.text, quoted(f"key {number}"))
+    items = ", ".join(f"{text} AS {name}" for text, name in names.items())
+    where = f" WHERE {' AND '.join(clause.conditions)}" if clause.conditions else ""
+    time = f"ksqldb_first_time({clause.scope.clock_of_place}) AS {CLOCK}"
+    rows = f"(SELECT {items}, {time} FROM {clause.text}{where} GROUP BY {', '.join(names)}) AS timed"
+    keys = tuple(
+        KeyColumn(replace(k.value, text=names[k.value.text]), frozenset(names[c] for c in k.columns if c in names), k.name, k.shown)
+        for k in clause.key
+    )
+    return replace(clause, text=rows, scope=replace(flat, clock=CLOCK), key=keys, conditions=())
 
 
 def _check_names(sources: tuple[e.SourceName, ...], scopes: list[Scope]) -> None:

@@ -7,13 +7,14 @@ of others, JOIN, groups         ──► the query of a view that the engine ma
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.names import Name
 from tailgate.sql.ksqldb.custom_types import with_types
-from tailgate.sql.ksqldb.expressions import SelectQuery, TypeName
+from tailgate.sql.ksqldb.expressions import Constant, SelectQuery, TypeName
+from tailgate.sql.ksqldb.queries.grouping import aggregates_in
 from tailgate.sql.ksqldb.queries.joins import from_clause
 from tailgate.sql.ksqldb.queries.selections import aggregation, pushed
 
@@ -48,7 +49,7 @@ def transient_name(query: SelectQuery) -> str:
 
 def push_query(query: SelectQuery, catalog: Catalog) -> PushQuery:
     """Returns a push query. Raises errors as of `from_clause`, `aggregation` and `pushed`."""
-    query = with_types(query, catalog)
+    query = _grouped(with_types(query, catalog))
     source = from_clause(query, catalog)
     translation = aggregation(query, source) if query.group_by else pushed(query, source)
     names = [*(name for name, _ in translation.columns), *translation.hidden]
@@ -59,7 +60,13 @@ def push_query(query: SelectQuery, catalog: Catalog) -> PushQuery:
         translation.hidden,
         tuple(names.index(name) for name in translation.message_key),
         "table" if query.group_by else source.type,
-        needs_view=bool(query.joins) or not item.stored or (bool(query.group_by) and source.type == "stream"),
+        needs_view=bool(query.joins or source.scope.clock) or not item.stored or (bool(query.group_by) and source.type == "stream"),
         is_of_tables=source.type == "table",
         windows=item.id if source.type == "table" and not query.group_by and translation.hidden else None,
     )
+
+
+def _grouped(query: SelectQuery) -> SelectQuery:
+    """Returns a query whose rows are one group if it has aggregates without GROUP BY, which only push queries may have."""
+    is_one_group = not query.group_by and any(aggregates_in((query.items, query.having)))
+    return replace(query, group_by=(Constant(True, query.position),)) if is_one_group else query

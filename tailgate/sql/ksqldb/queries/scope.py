@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from tailgate.lake.catalog.names import quoted
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb.expressions import TypeName
+from tailgate.sql.ksqldb.functions.volatile import clock
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, PSEUDO_COLUMNS, record
 from tailgate.sql.ksqldb.typed.values import Typed
@@ -27,7 +28,8 @@ class Scope:
     `unnamed_key`: the column, which may be hidden, that ROWKEY stands for in a source with an unnamed key.
     `of_join`: the texts of the pseudo columns of the rows of a join of streams. `is_flat`: the texts of the columns of a join
     are single names, SOURCE.COLUMN. `is_declared`: whether it is a declared stream. `is_pulled`: whether the rows
-    are read once, by a pull query. `hidden`: the names of the columns with the position of a row of a stream.
+    are read once, by a pull query. `hidden`: the names of the columns with the position of a row of a stream. `clock`: the text of the
+    time when the record of a row was processed, if the rows have it in a column.
     """
 
     columns: Mapping[str, TypeName]
@@ -44,6 +46,7 @@ class Scope:
     is_declared: bool = False
     is_pulled: bool = False
     hidden: tuple[str, ...] = tuple(PSEUDO_COLUMNS)
+    clock: str = ""
 
     @property
     def record(self) -> tuple[str, ...]:
@@ -61,6 +64,11 @@ class Scope:
         return tuple(f"coalesce(CAST({text} AS text), '')" for text in (*position, *self._times, *columns))
 
     @property
+    def clock_of_place(self) -> str:
+        """Returns the text of the time in milliseconds when a row of a table is processed."""
+        return clock(("0", f"length({self.place[0]})"))
+
+    @property
     def position(self) -> Mapping[str, str]:
         """Returns the texts of the hidden columns of a row by their names: those of the row of a stream that it results from, if any."""
         timed = next((source for source in self.sources if source.has_position), None)
@@ -73,6 +81,12 @@ class Scope:
             return self.position["rowtime"]
         times = self._times
         return f"greatest({', '.join(times)})" if len(times) > 1 else "".join(times)
+
+    @property
+    def row_order(self) -> tuple[str, ...]:
+        """Returns texts that sort the rows of a table in the order of the records from which they result, if they have ROWTIME."""
+        place = [self.text(name, self) for name in ("rowpartition", "rowoffset") if name in self.of_table and not self.joined]
+        return (*filter(None, [self.rowtime]), *place)
 
     @property
     def _times(self) -> list[str]:

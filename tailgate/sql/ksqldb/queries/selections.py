@@ -88,18 +88,18 @@ def aggregation(query: e.SelectQuery, source: FromClause, target: str = "") -> T
     if query.window is not None:
         check_bounds(query, source.scope)
     window_keys: tuple[e.Expression, ...] = ()
-    inner = _of_keys(query, source.scope if query.window is None else without_bounds(source.scope))
+    inner = _of_keys(source.scope if query.window is None else without_bounds(source.scope))
     conditions = [*source.conditions, *(f"{_key(key, inner).text} IS NOT NULL" for key in query.group_by)]
     if query.where is not None:
         conditions.append(Translator(source.scope, clause="WHERE", per_record=True).where(query.where))
     rows, scope = f"{source.text} WHERE {' AND '.join(conditions)}", source.scope
     if query.window is not None:
         check_window(query.window, source)
-        rows, scope = windowed(query.window, source, conditions, query.emit)
+        rows, scope = windowed(query, query.window, source, conditions)
         window_keys = tuple(map(e.ColumnReference, WINDOW_BOUNDS))
     if query.partition_by:
         raise FeatureNotSupported("PARTITION BY with GROUP BY is not supported", position=query.partition_by[0].position)
-    keys = [_key(key, _of_keys(query, scope)) for key in query.group_by]
+    keys = [_key(key, _of_keys(scope)) for key in query.group_by]
     no_tables = "Table functions cannot be used with aggregations."
     time = f"{LATEST[source.type]}({scope.rowtime})" if scope.rowtime else ""
     translator = Translator(scope, no_tables=no_tables, grouping=_grouping(query, source, scope, keys, time))
@@ -145,10 +145,9 @@ def _key_names(query: e.SelectQuery, items: Items) -> dict[e.Expression, str]:
     return names
 
 
-def _of_keys(query: e.SelectQuery, scope: Scope) -> Translator:
-    """Returns the translator of GROUP BY. Sessions merge, so their rows get another key, and a value per record would change."""
-    is_session = query.window is not None and query.window.kind == "session"
-    return Translator(scope, clause="GROUP BY", per_record=not is_session)
+def _of_keys(scope: Scope) -> Translator:
+    """Returns the translator of GROUP BY."""
+    return Translator(scope, clause="GROUP BY", per_record=True)
 
 
 def _grouping(query: e.SelectQuery, source: FromClause, scope: Scope, keys: Sequence[Typed], rowtime: str) -> Grouping:

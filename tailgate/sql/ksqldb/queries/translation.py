@@ -30,7 +30,7 @@ from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.expression_texts import text as expression_text
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.functions.calls import call, row_count, with_unit
-from tailgate.sql.ksqldb.functions.volatile import OF_PLACE, VOLATILE, now
+from tailgate.sql.ksqldb.functions.volatile import OF_PLACE, VOLATILE, now, time_of
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS, order
 from tailgate.sql.ksqldb.queries.groups import Grouping, outside
@@ -41,7 +41,7 @@ from tailgate.sql.ksqldb.typed.arithmetic import arithmetic
 from tailgate.sql.ksqldb.typed.casts import cast
 from tailgate.sql.ksqldb.typed.coercion import of_one_type
 from tailgate.sql.ksqldb.typed.constants import constant, timestamp_of
-from tailgate.sql.ksqldb.typed.values import Typed
+from tailgate.sql.ksqldb.typed.values import Typed, milliseconds
 
 ROWTIME = "CAST(extract(epoch FROM {}) * 1000 AS bigint)"  # milliseconds, as in ksqlDB
 
@@ -69,6 +69,7 @@ class Translator:
         self._aggregates, self.clause, self._no_tables = aggregates, clause, no_tables
         self._limits, self._order, self._keys = grouping.limits, order(scope.position), grouping.keys
         self._in_table, self._in_aggregate = False, ""  # the name of the aggregate around an argument
+        self._in_case: e.CaseExpression | None = None
         self.row_counts: dict[str, None] = {}  # the texts of the numbers of rows that table functions have returned, in order
         self._parameters: Mapping[str, Typed] = {}  # of lambdas, with their values
         self._variables = count(1)
@@ -93,7 +94,7 @@ class Translator:
             case e.Operation() | e.InList() | e.Between():
                 return comparisons.settled(self.condition(expression))
             case e.CaseExpression():
-                return self._case(expression)
+                return self._within_case(expression)
             case e.Cast(operand, target):
                 return cast(self.expression(operand), target, expression.position)
             case e.FieldAccess(operand, name):
@@ -267,7 +268,8 @@ class Translator:
             arguments = [argument.or_null() for argument in arguments]
         if is_table:
             self.row_counts[row_count(function.name, arguments, function.position)] = None
-        typed = call(function.name, arguments, function.position, self._order if is_aggregate else ())
+        order, of_rows = (self._order, self.scope.row_order) if is_aggregate else ((), ())
+        typed = call(function.name, arguments, function.position, order, of_rows)
         limit = self._limits.get(function.name)
         return typed if limit is None else replace(typed, text=f"ksqldb_slice({typed.text}, 1, {limit})")
 
@@ -281,8 +283,17 @@ class Translator:
                 record = self.scope.place if is_of_row else self._grouping.place
         elif is_of_row or not self._parameters:
             record = self.scope.record if self._per_record or self._grouping.appends else ()
+        if self.scope.clock and name not in OF_PLACE and (is_of_row or not self._parameters):
+            return time_of(name, self.scope.clock if is_of_row else self._time_of_group())
         typed = call(name, (), position, record)
         return typed if is_of_row or name in OF_PLACE else replace(typed, text=f"max({typed.text})")  # the time of the last row
+
+    def _time_of_group(self) -> str:
+        """Returns the text of the time in milliseconds of the last change of a group whose rows have a clock."""
+        if self.scope.position:
+            return f"max({self.scope.clock})"
+        moment = f"to_timestamp({self.scope.clock_of_place} / CAST(1000 AS double precision))"
+        return milliseconds(f"ksqldb_high_watermark({moment})")
 
     def _check_place(self, function: e.FunctionCall, *, is_aggregate: bool) -> None:
         """Raises 42803 for an aggregate or a table function in a place that has none."""
@@ -291,6 +302,8 @@ class Translator:
             message = f"Aggregate functions can not be nested: {self._in_aggregate}({name}())"
         elif not is_aggregate and self._in_table:
             message = "Table functions can not be nested"
+        elif not is_aggregate and self._in_case is not None:
+            message = f"Table functions cannot be used in CASE: {expression_text(self._in_case)}"
         elif self._parameters:
             message = f"Lambda functions can not contain {'aggregate' if is_aggregate else 'table'} functions: {name}"
         elif self.clause not in ("SELECT", "HAVING"):
@@ -302,6 +315,13 @@ class Translator:
             message = self._no_tables
         if message:
             raise GroupingError(message, position=function.position)
+
+    def _within_case(self, case: e.CaseExpression) -> Typed:
+        before, self._in_case = self._in_case, self._in_case or case
+        try:
+            return self._case(case)
+        finally:
+            self._in_case = before
 
     def _case(self, case: e.CaseExpression) -> Typed:
         if case.operand is None:

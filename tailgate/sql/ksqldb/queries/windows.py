@@ -13,20 +13,17 @@ whose bounds are those of WHERE.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal
 
-from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import InvalidParameterValue, UndefinedColumn, WrongObjectType
 from tailgate.sql.ksqldb import expressions as e
+from tailgate.sql.ksqldb.functions.volatile import CLOCK, clock, has_clock
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.grouping import aggregates_in
 from tailgate.sql.ksqldb.queries.items import source_columns
-from tailgate.sql.ksqldb.queries.joins import FromClause
-from tailgate.sql.ksqldb.queries.scope import ROWKEY, WINDOWSTART, Scope
-from tailgate.sql.ksqldb.typed.values import Typed
+from tailgate.sql.ksqldb.queries.joins import FromClause, flattened
+from tailgate.sql.ksqldb.queries.scope import WINDOWSTART, Scope
 
 COLUMNS = frozenset(("window_start", "window_end"))  # of tumble, hop and session
 STORE = "Aggregate-Aggregate-Materialize"  # the name that ksqlDB gives to the state of an aggregation
@@ -70,18 +67,24 @@ def check_bounds(query: e.SelectQuery, scope: Scope) -> None:
             )
 
 
-def windowed(window: e.WindowClause, source: FromClause, conditions: list[str], emit: Literal["", "changes", "final"]) -> tuple[str, Scope]:
-    """Returns the rows of a stream that satisfy the conditions, with their windows, and their scope."""
+def windowed(query: e.SelectQuery, window: e.WindowClause, source: FromClause, conditions: list[str]) -> tuple[str, Scope]:
+    """Returns the rows of a stream that satisfy the conditions, with the windows of a query, and their scope."""
     is_ambiguous = source.scope.joined or not COLUMNS.isdisjoint(source.scope.columns)
     arrival = f", {ARRIVAL}" if ARRIVAL in source.scope.hidden else ""  # * leaves it out
-    rows, scope = _flat(source) if is_ambiguous else (f"SELECT *{arrival} FROM {source.text}", source.scope)
-    rows = f"({rows} WHERE {' AND '.join(conditions)})"
+    is_timed = window.kind == "session" and has_clock((query.items, query.group_by, query.having))
+    time = f", {clock(source.scope.record)} AS {CLOCK}" if is_timed else ""
+    items, scope = f"*{arrival}", source.scope
+    if is_ambiguous:
+        columns, scope = flattened(source)
+        items = ", ".join(f"{text} AS {name}" for text, name in columns)
+    rows = f"(SELECT {items}{time} FROM {source.text} WHERE {' AND '.join(conditions)})"
+    scope = replace(scope, clock=CLOCK) if is_timed else scope
     scope = replace(without_bounds(scope), window_end=_window_end(window))
     lengths = [window.size] if window.advance is None else [window.advance, window.size]
     grace = DEFAULT_GRACE_MS if window.grace is None else window.grace
     retention = DEFAULT_RETENTION_MS if window.retention is None else window.retention
     lengths += [grace, max(retention, window.size + grace)]
-    last = ", 'last'" if emit == "final" else ""
+    last = ", 'last'" if query.emit == "final" else ""
     function = {"tumbling": "tumble", "hopping": "hop", "session": "session"}[window.kind]
     since = f" WHERE {WINDOWSTART} >= 0" if window.kind == "hopping" else ""
     return f"{function}({rows}, rowtime, {', '.join(map(_interval, lengths))}{last}){since}", scope
@@ -107,23 +110,3 @@ def _window_end(window: e.WindowClause) -> str:
     if window.kind == "session":
         return f"({WINDOWSTART.replace('window_start', 'window_end')} - {window.size})"
     return f"({WINDOWSTART} + {window.size})"
-
-
-def _flat(source: FromClause) -> tuple[str, Scope]:
-    """Returns the rows with columns SOURCE.COLUMN, and their scope."""
-    scope = source.scope
-    flat = replace(scope, is_flat=True, of_join={name: name for name in scope.position})
-
-    def items() -> Iterator[str]:
-        for one in scope.sources:
-            hidden = () if one.unnamed_key is None else (one.unnamed_key[0],)
-            times = one.hidden if one.has_position else one.of_table
-            columns = (*one.columns, *times, *hidden)
-            yield from (f"{scope.text(column, one)} AS {flat.text(column, one)}" for column in dict.fromkeys(columns))
-        yield from (f"{text} AS {name}" for name, text in scope.position.items())
-        if scope.key is not None:
-            yield f"{scope.key.text} AS {quoted(ROWKEY)}"
-
-    if scope.key is not None:
-        flat = replace(flat, key=Typed(quoted(ROWKEY), scope.key.type))
-    return f"SELECT {', '.join(items())} FROM {source.text}", flat

@@ -53,6 +53,8 @@ def cast(value: Typed, target: TypeName, position: int) -> Typed:
         return Typed(f"(lower({value.text}) = 'true')", target, value.may_fail)
     if source == types.VARCHAR and name in ("date", "time", "timestamp"):
         return moment_of_varchar(value, target)
+    if (source, name) == (types.VARCHAR, "double"):
+        return Typed(f"ksqldb_double({value.text})", target, may_fail=True)
     is_number = source.name in types.NUMBERS and name in types.NUMBERS
     if (source.name, name) in NARROWING:
         return Typed(NARROWING[source.name, name].format(value.text), target, value.may_fail)

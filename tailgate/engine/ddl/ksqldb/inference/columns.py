@@ -24,4 +24,4 @@ def with_names(schema: RegisteredSchema, name: str = "") -> Columns | TypeName:
             return avro.inferred(schema.texts, name)
         case "PROTOBUF":
             return protobuf.inferred(schema.texts, name)
-    return json_schema.inferred(schema.texts[-1])
+    return json_schema.inferred(schema.texts[-1], schema.names)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, TypeAlias
-from urllib.parse import unquote
+from urllib.parse import unquote, urldefrag, urljoin
 
 from tailgate.engine.ddl.ksqldb.inference import naming
 from tailgate.engine.ddl.ksqldb.inference.naming import Columns
@@ -22,10 +22,13 @@ REFERENCES_MAX = 100  # in a schema, with those inside of the parts to which it 
 Parts: TypeAlias = Callable[[str], dict[str, Any]]  # the part of a schema to which a reference refers
 
 
-def inferred(text: str) -> Columns | TypeName:
-    """Returns the columns of an object, or the type of another schema. Raises 22023."""
+def inferred(text: str, others: Sequence[tuple[str, str]] = ()) -> Columns | TypeName:
+    """Returns the columns of an object, or the type of another schema. `others`: schemas that it references, by their names.
+
+    Raises 22023.
+    """
     root = json.loads(text)
-    parts = _parts(root)
+    parts = _parts(root, {name: json.loads(other) for name, other in others})
     schema = _present(root, parts)
     if _is_object(schema):
         return naming.columns((name, _type(member, parts)) for name, member in _members(schema))
@@ -35,15 +38,22 @@ def inferred(text: str) -> Columns | TypeName:
     return type
 
 
-def _parts(root: dict[str, Any]) -> Parts:
-    """Returns the parts of a schema by JSON pointers to them, which raise 22023 for another schema and for too many references."""
+def _parts(root: Any, others: dict[str, Any]) -> Parts:
+    """Returns the parts of schemas by references to them, which raise 22023 for another schema and for too many references."""
     references = count(1)
+    documents = {"": root}
+    for name, other in others.items():
+        documents[name] = _with_name(other, name)
+        if isinstance(other, dict) and isinstance(other.get("$id"), str):
+            documents.setdefault(urldefrag(other["$id"]).url, documents[name])
+    base = str(root.get("$id", "")) if isinstance(root, dict) else ""
 
     def part(reference: str) -> dict[str, Any]:
         if next(references) > REFERENCES_MAX:  # a schema that contains itself has no end
             raise InvalidParameterValue(f"the schema in the registry has more than {REFERENCES_MAX} references")
-        first, *path = unquote(reference).split("/")
-        target: Any = root if first == "#" else None
+        name, pointer = urldefrag(reference)
+        first, *path = unquote(pointer).split("/")
+        target: Any = None if first else documents.get(name, documents.get(urljoin(base, name)))
         for step in path:
             target = target.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
         if not isinstance(target, dict):
@@ -51,6 +61,15 @@ def _parts(root: dict[str, Any]) -> Parts:
         return target
 
     return part
+
+
+def _with_name(part: Any, name: str) -> Any:
+    """Returns a part of a schema whose references to the schema itself have its name."""
+    if isinstance(part, dict):
+        own = part.get("$ref")
+        of_name = {"$ref": name + own} if isinstance(own, str) and own.startswith("#") else {}
+        return {key: _with_name(value, name) for key, value in part.items()} | of_name
+    return [_with_name(item, name) for item in part] if isinstance(part, list) else part
 
 
 def _present(schema: Any, parts: Parts) -> dict[str, Any]:

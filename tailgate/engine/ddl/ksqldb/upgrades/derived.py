@@ -5,7 +5,7 @@
 
 The operators of a query, its joins and aggregates, stay the same: their state belongs to them. A table that groups one stream without
 windows may get another filter. A table that reads tables only is filled again, so all its rows are those of the new query. Another
-table may only get its own query again.
+table may only get its own query again. The same statement keeps the query, although a later version may translate it otherwise.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink,
 from tailgate.lake.catalog.dropping import inserted_rows
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.errors import FeatureNotSupported, WrongObjectType
+from tailgate.sql.ksqldb.expressions import FunctionCall, walk
+from tailgate.sql.ksqldb.limits import COLLECTING
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.parser import parse
 from tailgate.sql.ksqldb.queries.scopes import position_columns
 from tailgate.sql.ksqldb.statements import CreateAs
 
@@ -77,15 +80,35 @@ def upgraded_view(
         known_columns=new.known_columns,
         ksqldb=replace(new.ksqldb, query=ksqldb.query, number=ksqldb.number),
     )
+    if _is_same(text, view) and (changed.columns, changed.depends) == (view.columns, view.depends):
+        changed = replace(changed, query=view.query, sql=view.sql)
     changed = _checked(view, changed, catalog, statement.position)
     put: list[Item] = [changed]
     for item in companions:
         if isinstance(item, Sink):
             put.append(with_recorded_width(replace(item, known_columns={}), changed))
         else:
-            put.append(replace(item, sql=new.sql))
+            put.append(replace(item, sql=changed.sql))
     ids = {item.id for item in put}
     return (*put, *(item for item in readers_with_width(view, catalog) if added and item.id not in ids))
+
+
+def _is_same(text: str, view: MaterializedView) -> bool:
+    """Returns whether a statement is that of a view, other than by OR REPLACE and EMIT CHANGES.
+
+    One with COLLECT_LIST or COLLECT_SET is another one, because the limits of these are settings.
+    """
+    assert view.ksqldb is not None
+    new, old = parse(text), parse(view.ksqldb.statement)
+    if not isinstance(new, CreateAs) or not isinstance(old, CreateAs):
+        return False
+    limited = any(isinstance(part, FunctionCall) and part.name in COLLECTING for part in walk(new.query))
+    return not limited and _plain(new) == _plain(old)
+
+
+def _plain(statement: CreateAs) -> CreateAs:
+    query = replace(statement.query, emit="") if statement.query.emit == "changes" else statement.query
+    return replace(statement, query=query, replace=False, if_not_exists=False)
 
 
 def _replaced(statement: CreateAs, old: Item) -> tuple[MaterializedView, KsqldbItem]:

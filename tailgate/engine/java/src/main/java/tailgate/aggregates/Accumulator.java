@@ -18,7 +18,7 @@ import tailgate.rows.Rows.Bytes;
  * arrival. The result of no values is NULL, except for counts.
  *
  * <p>The implementations: {@link Counts}, {@link Sums}, {@link Bits}, {@link BitStringTotals},
- * {@link Moments}, {@link HighWatermark}; with stored
+ * {@link Moments}, {@link HighWatermark}, {@link FirstTime}; with stored
  * values: {@link ExtremeAccumulator}, {@link OrderedAccumulator}; and {@link DistinctAccumulator}
  * for DISTINCT.
  */
@@ -75,6 +75,7 @@ public abstract class Accumulator {
       case "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev" ->
           GeneralTotals.fits(call, row) ? () -> new GeneralTotals(call) : () -> Moments.of(call, row);
       case "ksqldb_high_watermark" -> () -> new HighWatermark(call);
+      case "ksqldb_first_time" -> () -> new FirstTime(call);
       default -> () -> Moments.of(call, row);
     };
   }

@@ -10,7 +10,7 @@ import tailgate.rows.SortKey;
  * <p>`filter`: ordinal of a boolean column, or -1; rows for which it is not true do not count.
  * `distinct`: equal values count once. `order`: the sort order of the values, before that of the
  * values themselves. `fraction`: the argument of a percentile. `limit`: how many of the first values an array needs to
- * have; negative: of the last ones; 0: all.
+ * have; negative: of the last ones; 0: all. `unique`: whether it needs only the first one of equal values.
  */
 public final class AggregateCall implements Serializable {
   private static final long serialVersionUID = 1;
@@ -22,13 +22,14 @@ public final class AggregateCall implements Serializable {
   final SortKey[] order;
   public final double fraction;
   final int limit;
+  final boolean unique;
 
   public AggregateCall(String function, int[] columns, DataType result, boolean distinct, int filter, SortKey[] order, double fraction) {
-    this(function, columns, result, distinct, filter, order, fraction, 0);
+    this(function, columns, result, distinct, filter, order, fraction, 0, false);
   }
 
   public AggregateCall(String function, int[] columns, DataType result, boolean distinct, int filter, SortKey[] order, double fraction,
-      int limit) {
+      int limit, boolean unique) {
     this.function = function;
     this.columns = columns.clone();
     this.result = result;
@@ -37,6 +38,7 @@ public final class AggregateCall implements Serializable {
     this.order = order.clone();
     this.fraction = fraction;
     this.limit = limit;
+    this.unique = unique;
   }
 
   public boolean is(String... names) {
@@ -54,8 +56,8 @@ public final class AggregateCall implements Serializable {
 
   public static AggregateCall of(String function, int[] columns, StructType result,
       boolean distinct, int filter, int[] order, boolean[] descending, boolean[] nullsFirst,
-      double fraction, int limit) {
+      double fraction, int limit, boolean unique) {
     return new AggregateCall(function, columns, result.apply(0).dataType(), distinct, filter,
-        SortKey.of(order, descending, nullsFirst), fraction, limit);
+        SortKey.of(order, descending, nullsFirst), fraction, limit, unique);
   }
 }

@@ -10,26 +10,30 @@ import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 import tailgate.functions.json.Jsonb;
+import tailgate.functions.json.JsonbTree;
 import tailgate.functions.range.RangeAggregates;
 import tailgate.rows.OrderedCodec;
+import tailgate.rows.Rows.Bytes;
 import tailgate.rows.SortKeyCodec;
 
 /**
  * Aggregates that are a function of all values in order: array_agg, string_agg, JSON, mode,
- * percentiles, those of ranges, and sums, averages and variances with DISTINCT of general numerics, of which equal ones
- * have several stored forms.
+ * percentiles, those of ranges, the counts of each value, and sums, averages and variances with
+ * DISTINCT of general numerics, of which equal ones have several stored forms.
  *
  * <p>The values are kept sorted, and the result is recomputed from all of them for each changed
  * group: the cost is the size of the group.
  *
- * <p>If only the first or last values are needed (`limit`) and no value is ever removed, only these are kept.
+ * <p>If only the first or last values, or the first one of equal values, are needed (`limit`, `unique`) and no value is ever
+ * removed, only these are kept.
  *
  * <p>The order is that of the call's ORDER BY and then that of the values themselves, so the result
  * depends on the values only. With DISTINCT each value is used once.
  */
 public final class OrderedAccumulator extends Accumulator.Keeping {
   private static final int BYTES_MAX = 1 << 28;  // limit of one result; PostgreSQL's own limit is four times that
-  private static final Set<String> NAMES = Set.of("string_agg", "array_agg", "jsonb_agg",
+  private static final int COUNTS_MAX = 1000;  // values that ksqldb_counts has, as ksqlDB's HISTOGRAM
+  private static final Set<String> NAMES = Set.of("string_agg", "array_agg", "jsonb_agg", "ksqldb_counts",
       "jsonb_object_agg", "json_agg", "json_object_agg", "mode", "percentile_cont",
       "percentile_disc", "range_agg", "range_intersect_agg");
   private static final String[] TOTALS = {"sum", "avg", "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev"};
@@ -37,11 +41,13 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
   private final SortKeyCodec order, values;
   private final DataType type;
   private final int limit;
+  private final boolean unique;
   private final boolean isTotal;  // a sum, an average or a variance
 
   OrderedAccumulator(AggregateCall call, StructType row, boolean appendOnly) {
     this.call = call;
     this.limit = appendOnly ? call.limit : 0;
+    this.unique = appendOnly && call.unique;
     this.type = call.columns.length > 0 ? call.type(row, 0) : null;
     this.order = new SortKeyCodec(row, call.order);
     this.isTotal = !NAMES.contains(call.function);
@@ -64,7 +70,8 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
   }
 
   private boolean ignoresNulls() {
-    return isTotal || call.is("string_agg", "mode", "percentile_cont", "percentile_disc", "range_agg", "range_intersect_agg");
+    return isTotal
+        || call.is("string_agg", "ksqldb_counts", "mode", "percentile_cont", "percentile_disc", "range_agg", "range_intersect_agg");
   }
 
   public static boolean is(AggregateCall call, StructType row) {
@@ -82,18 +89,19 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
     ((OrderedAccumulator) change).changes.forEach((value, weight) -> {
       if (weight != 0) kept.weigh(value.bytes, weight);
     });
-    if (limit != 0) cut(kept);
+    if (limit != 0 || unique) cut(kept);
   }
 
-  /** Removes the values that are not needed: those after the first, or before the last. */
+  /** Removes the values that are not needed: those that are equal to an earlier one, after the first, or before the last. */
   private void cut(GroupValues kept) {
     Deque<Value> needed = new ArrayDeque<>();
     List<Value> others = new ArrayList<>();
+    Set<Bytes> seen = new HashSet<>();
     long n = 0;
     try (GroupValues.Walk walk = kept.walk()) {
       while (walk.next()) {
         Value value = new Value(walk.value().clone(), walk.weight());
-        if (limit > 0 && n >= limit) {
+        if (limit > 0 && n >= limit || unique && !seen.add(new Bytes(valuesOf(value.bytes)))) {
           others.add(value);
           continue;
         }
@@ -110,7 +118,14 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
 
   private record Value(byte[] bytes, long weight) {}
 
-  private long times(Value value) { return call.distinct ? 1 : value.weight; }
+  private long times(Value value) { return call.distinct || unique ? 1 : value.weight; }
+
+  /** Returns a kept value without its place in the order. */
+  private byte[] valuesOf(byte[] value) {
+    OrderedCodec.Reader in = new OrderedCodec.Reader(value);
+    order.decode(in);
+    return Arrays.copyOfRange(value, in.at(), value.length);
+  }
 
   /** Returns true: the values are not part of the accumulator. */
   @Override public boolean isZero() { return true; }
@@ -122,6 +137,7 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
         yield elements.isEmpty() ? null : new GenericArrayData(elements.toArray());
       }
       case "mode" -> mode(kept);
+      case "ksqldb_counts" -> counts(kept);
       case "percentile_disc" -> {
         long n = count(kept);
         yield n == 0 ? null : at(kept, Math.max(0, (long) Math.ceil(call.fraction * n) - 1), 1)[0];
@@ -168,6 +184,16 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
         if (!each.take(values.decode(in), call.distinct ? 1 : walk.weight())) return;
       }
     }
+  }
+
+  /** Returns the number of each of the first values as an object. */
+  private UTF8String counts(GroupValues kept) {
+    Map<String, Object> counts = new TreeMap<>(JsonbTree.KEY_ORDER);
+    each(kept, (v, times) -> {
+      counts.put(v[0].toString(), new JsonbTree.JsonNumber(Long.toString(times)));
+      return counts.size() < COUNTS_MAX;
+    });
+    return counts.isEmpty() ? null : JsonbTree.text(counts);
   }
 
   private long count(GroupValues kept) {

@@ -197,11 +197,12 @@ class ReduceTest {
 
   /** The state of append-only input has only the values that are needed. */
   @ParameterizedTest
-  @CsvSource({"2, false, true", "-3, false, true", "1, true, true", "-2, true, true", "2, false, false"})
-  void theFirstValues(int limit, boolean distinct, boolean appendOnly) {
+  @CsvSource({"2, false, true, false", "-3, false, true, false", "1, true, true, false", "-2, true, true, false",
+      "2, false, false, false", "0, false, true, true", "3, false, true, true", "3, false, false, true"})
+  void theFirstValues(int limit, boolean distinct, boolean appendOnly, boolean unique) {
     StructType row = schema("g int, v int, o int"), out = schema("g int, r array<int>");
     AggregateCall all = new AggregateCall("array_agg", new int[] {1}, out.apply(1).dataType(), distinct, -1,
-        new SortKey[] {new SortKey(distinct ? 1 : 2, true, false)}, 0, limit);
+        new SortKey[] {new SortKey(distinct ? 1 : 2, true, false)}, 0, limit, unique);
     Circuit c = new Circuit();
     c.relation(1, out, 2);
     c.source(1, "a", Decoder.arrow(row), empty(row));
@@ -227,15 +228,16 @@ class ReduceTest {
       for (List<Object> result : r.relation(1).keySet()) {
         var sorted = rows.stream().filter(one -> one[0] == (int) result.get(0))
             .sorted(Comparator.<int[]>comparingInt(one -> distinct ? -one[1] : -one[2]).thenComparingInt(one -> one[1])).map(one -> one[1]);
-        List<Integer> expected = (distinct ? sorted.distinct() : sorted).toList();
+        List<Integer> expected = (distinct || unique ? sorted.distinct() : sorted).toList();
         List<?> values = scala.jdk.javaapi.CollectionConverters.asJava((scala.collection.Seq<?>) result.get(1));
-        int n = Math.min(Math.abs(limit), expected.size());
-        if (limit > 0) assertEquals(expected.subList(0, n), values.subList(0, n));
+        if (unique) values = values.stream().distinct().toList();
+        int n = limit == 0 ? expected.size() : Math.min(Math.abs(limit), expected.size());
+        if (limit >= 0) assertEquals(expected.subList(0, n), values.subList(0, n));
         else assertEquals(expected.subList(expected.size() - n, expected.size()), values.subList(values.size() - n, values.size()));
       }
       assertEquals(2, r.relation(1).size());
     }
-    long most = 2L * (1 + Math.abs(limit));
+    long most = 2L * (1 + (limit == 0 ? 9 : Math.abs(limit)));  // there are 9 different values
     assertTrue(appendOnly ? r.entries(11) <= most : r.entries(11) > most, "entries: " + r.entries(11));
   }
 

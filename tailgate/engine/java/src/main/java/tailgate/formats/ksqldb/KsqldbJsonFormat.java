@@ -1,13 +1,12 @@
 package tailgate.formats.ksqldb;
 
-import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.StringJoiner;
+import java.util.TreeMap;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -22,7 +21,8 @@ import tailgate.functions.text.Utf8;
  *
  * <p>Names match regardless of case; a name that is equal comes first. Members without a column are
  * skipped, and missing ones are NULL. A number may be a string. A text takes any value: of an
- * object its JSON, of an array the texts of its elements, {@code [a, 1]}.
+ * object its JSON, with the members sorted by name, of an array the texts of its elements, {@code [a, 1]}, of a number with
+ * a fraction or an exponent the text of its BigDecimal.
  *
  * <p>Source: ksqlDB 0.29, documentation, "Serialization formats", "JSON".
  */
@@ -112,11 +112,36 @@ final class KsqldbJsonFormat extends Format {
       while (p.nextToken() != JsonToken.END_ARRAY) elements.add(textOf(p, p.currentToken()));
       return elements.toString();
     }
-    if (token != JsonToken.START_OBJECT) return p.getText();
-    ByteArrayOutputStream out = new ByteArrayOutputStream();
-    try (JsonGenerator generator = Jsonb.FACTORY.createGenerator(out)) {
-      generator.copyCurrentStructureExact(p);
-    }
-    return out.toString(StandardCharsets.UTF_8);
+    if (token == JsonToken.START_OBJECT) return json(p, token);
+    return token == JsonToken.VALUE_NUMBER_FLOAT ? p.getDecimalValue().toString() : p.getText();
   }
+
+  /** Returns the JSON of a value without blanks. */
+  private static String json(JsonParser p, JsonToken token) throws IOException {
+    switch (token) {
+      case START_OBJECT -> {
+        Map<String, String> members = new TreeMap<>();
+        while (p.nextToken() != JsonToken.END_OBJECT) {
+          String name = p.currentName();
+          members.put(name, json(p, p.nextToken()));
+        }
+        StringJoiner out = new StringJoiner(",", "{", "}");
+        members.forEach((name, value) -> out.add(quoted(name) + ":" + value));
+        return out.toString();
+      }
+      case START_ARRAY -> {
+        StringJoiner out = new StringJoiner(",", "[", "]");
+        while (p.nextToken() != JsonToken.END_ARRAY) out.add(json(p, p.currentToken()));
+        return out.toString();
+      }
+      case VALUE_STRING -> {
+        return quoted(p.getText());
+      }
+      default -> {
+        return textOf(p, token);
+      }
+    }
+  }
+
+  private static String quoted(String text) { return new String(Jsonb.quoted(text), StandardCharsets.UTF_8); }
 }

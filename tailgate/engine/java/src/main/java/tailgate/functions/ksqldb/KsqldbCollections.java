@@ -86,6 +86,9 @@ public final class KsqldbCollections {
 
   public static UTF8String ksqldbArrayDistinct(UTF8String array) { return array(new LinkedHashSet<>(texts(array))); }
 
+  /** Returns the distinct elements of an array that an aggregate has made. */
+  public static UTF8String ksqldbSet(UTF8String array) { return ksqldbArrayDistinct(array); }
+
   public static UTF8String ksqldbArrayUnion(UTF8String left, UTF8String right) {
     Set<String> union = new LinkedHashSet<>(texts(left));
     union.addAll(texts(right));

@@ -159,10 +159,18 @@ public final class KsqldbConversion {
     throw mismatch(value, type);
   }
 
-  /** Returns a string, or the text of another value: {@code [a, 1]} of an array, JSON of an object. */
+  /** Returns a string, or the text of another value: {@code [a, 1]} of an array, JSON of an object, whose members are sorted by name. */
   public static String text(Object value) {
     if (value instanceof List<?> list) return list.stream().map(KsqldbConversion::text).collect(Collectors.joining(", ", "[", "]"));
-    return value instanceof String s ? s : KsqldbJson.ksqldbJsonText(JsonbTree.text(value)).toString();
+    return value instanceof String s ? s : json(value);
+  }
+
+  private static String json(Object value) {
+    if (value instanceof List<?> list) return list.stream().map(KsqldbConversion::json).collect(Collectors.joining(",", "[", "]"));
+    if (!(value instanceof Map<?, ?> map)) return KsqldbJson.ksqldbJsonText(JsonbTree.text(value)).toString();
+    Map<String, String> members = new TreeMap<>();
+    map.forEach((name, item) -> members.put((String) name, JsonbTree.text(name) + ":" + json(item)));
+    return "{" + String.join(",", members.values()) + "}";
   }
 
   /** Returns the error of a value that is not one of a type. */

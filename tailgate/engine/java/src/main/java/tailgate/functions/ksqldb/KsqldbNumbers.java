@@ -41,6 +41,15 @@ public final class KsqldbNumbers {
     return UTF8String.fromString(out.append(']').toString());
   }
 
+  /** Returns the number in a text. Throws 22P02. */
+  public static double ksqldbDouble(UTF8String text) {
+    try {
+      return Double.parseDouble(text.toString());
+    } catch (NumberFormatException e) {
+      throw new SqlError("22P02", "invalid input syntax for type DOUBLE: \"" + text + "\"");
+    }
+  }
+
   // ---- arithmetic, which wraps around -----------------------------------------------------------
 
   public static long ksqldbPlus(long left, long right) { return left + right; }
