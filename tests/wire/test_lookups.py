@@ -11,7 +11,8 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from tailgate.gateway.answers import index
+from tailgate.gateway.answers import index, lookups
+from tailgate.gateway.mirrors import tables
 from tailgate.gateway.serving.lookup_plans import AccessPath
 from tailgate.lake.types import BOOL, INT8, TEXT, TIMESTAMPTZ, Field, arrow_schema
 from tests.wire.live import ROWS, Live
@@ -86,6 +87,47 @@ def test_an_index_does_not_answer_while_it_has_a_part_of_a_tick(live: Live, monk
             assert [connection.execute(ask, (id,)).fetchall() for id in (0, 1)] == [[("new 0",)], [("new 1",)]]
         finally:
             complete.set()
+
+
+@pytest.fixture
+def large(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[psycopg.Connection]:
+    """Gives `v` an index of DuckDB, as a mirror with 1,000,000 rows has one."""
+    monkeypatch.setattr(tables, "ROWS_INDEXED_MIN", 10)
+    monkeypatch.setattr(lookups, "ROWS_PER_LOOKUP", 1)
+    live.tick([((n, f"name {n}", 0.0), 1) for n in range(100, 160)])
+    with psycopg.connect(live.dsn, autocommit=True, prepare_threshold=0) as connection:
+        connection.execute("TABLE v")
+        table = live.serving.mirrors.table_of(live.v.id)
+        assert table is not None
+        assert table.finds_keys
+        yield connection
+
+
+def test_a_large_relation_has_an_index_after_more_lookups(live: Live, large: psycopg.Connection) -> None:
+    """The fill of an index costs as much as many look-ups by DuckDB's own index."""
+    for n in range(25):
+        assert large.execute("SELECT name FROM v WHERE id = %s", (100 + n,)).fetchall() == [(f"name {100 + n}",)]
+    assert not live.gateway.answers.lookups._indexes
+    wait_for_index(live, live.v.id, lambda n: large.execute("SELECT name FROM v WHERE id = %s", (n,)))
+    assert large.execute("SELECT name FROM v WHERE id = 100").fetchall() == [("name 100",)]
+
+
+def test_an_index_that_does_not_fit_is_not_filled(live: Live, large: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live.gateway.answers.lookups, "_most", 3_000)
+    monkeypatch.setattr(index.Index, "apply", None)
+    for n in range(100):
+        assert large.execute("SELECT name FROM v WHERE id = %s", (n,)).fetchall() == [(row[1],) for row in ROWS if row[0] == n]
+    assert list(live.gateway.answers.lookups._indexes.values()) == [None]
+
+
+def test_lookups_are_not_refreshed_after_ticks(live: Live, large: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each client looks other keys up: their results would be computed again after each tick, in the event loop."""
+    for n in range(20):
+        large.execute("SELECT name FROM v WHERE id = %s", (100 + n,))
+    monkeypatch.setattr(live.serving.queries, "run_now", None)
+    live.tick([((100, "name 100", 0.0), -1), ((100, "new", 0.0), 1)])
+    assert large.execute("SELECT name FROM v WHERE id = 100").fetchall() == [("new",)]
+    assert large.execute("SELECT name FROM v WHERE id = 101").fetchall() == [("name 101",)]
 
 
 def test_an_index_is_filled_in_small_pieces() -> None:

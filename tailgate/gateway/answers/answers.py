@@ -90,17 +90,17 @@ class Answers:
                 if request.text is not None:
                     self.lookups.learn(request.text, request.scope, plan, lookup, request.columns, request.literals)
                 return answer_rows(rows, lookup, request.formats, request.style)
-        answer = await self._poll(request)
+        answer = await self._poll(request, is_lookup=lookup is not None)
         if isinstance(answer, pa.Table):
             return answer
         return answer.rows if request.fits(answer.count) else None
 
-    async def _poll(self, request: Request) -> Poll | pa.Table:
+    async def _poll(self, request: Request, *, is_lookup: bool) -> Poll | pa.Table:
         """Returns the cached result, computing it if necessary, or its rows if they are not cacheable."""
         encoder = RowEncoder(request.columns, request.formats, request.style)
         described = backend.row_description(description(request.columns), request.formats)
         while True:
             try:
-                return await self.polls.get(request.key, request.query, request.values, encoder, described)
+                return await self.polls.get(request.key, request.query, request.values, encoder, described, refreshed=not is_lookup)
             except Again:
                 continue

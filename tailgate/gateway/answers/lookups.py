@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from tailgate.gateway.answers.index import Index, NetChanges, Row
+from tailgate.gateway.answers.index import ROW_BYTES, Index, NetChanges, Row
 from tailgate.gateway.encode.remembered import Encoding
 from tailgate.gateway.encode.rows import description
 from tailgate.gateway.protocol import backend
@@ -43,6 +43,8 @@ log = logging.getLogger("tailgate.gateway")
 
 CATCH_UP_S = 0.05  # limits the wait for an index after a tick, before DuckDB answers; an index needs about a millisecond
 LOOKUPS_BEFORE = 20  # look-ups of a relation by its key before an index is created
+# the same for a mirror whose table has an index, for each look-up: to fill an index takes 4 µs per row, a look-up by DuckDB's index 0.5 ms
+ROWS_PER_LOOKUP = 100
 INDEXES_MAX = 16  # indexes that were created automatically; with the declared ones they may use a quarter of the clients' memory
 ANSWER_ROWS_MAX = 1_000  # larger results come from DuckDB: here they would block all other sessions
 FILL_PAUSE_S = 0.001  # between two pieces of the rows that fill an index, each of which takes about 0.5 ms
@@ -195,18 +197,29 @@ class Lookups:
         if way not in self._indexes:
             lookup_count = self._asked[way] = self._asked.get(way, 0) + 1
             by_key = sum(not w.declared for w in self._indexes)
-            if way.declared or (lookup_count >= LOOKUPS_BEFORE and by_key < INDEXES_MAX):
+            if way.declared or (lookup_count >= self._lookups_before(way) and by_key < INDEXES_MAX):
                 item = self._serving.progress.catalog.items.get(way.relation)
                 if item is not None and len(item.columns) == way.width:
-                    self._indexes[way] = index = Index(item.columns, way)
-                    self._background.run(self._follow(way, index, item))
+                    self._indexes[way] = index = Index(item.columns, way) if self._fits(way) else None
+                    if index is not None:
+                        self._background.run(self._follow(way, index, item))
         return None
+
+    def _lookups_before(self, way: AccessPath) -> int:
+        """Returns the number of look-ups by a key before an index is created."""
+        table = self._serving.mirrors.table_of(way.relation)
+        return LOOKUPS_BEFORE if table is None or not table.finds_keys else max(LOOKUPS_BEFORE, table.rows // ROWS_PER_LOOKUP)
 
     def _is_current(self, index: Index, prepared: Prepared) -> bool:
         progress = self._serving.progress
         if prepared.catalog_n != progress.catalog_n:
             return False
         return index.time == progress.time or (index.time >= 0 and not progress.changed_since(prepared, index.time))
+
+    def _fits(self, way: AccessPath) -> bool:
+        """Returns whether there may be memory for an index, before the rows are read."""
+        table = self._serving.mirrors.table_of(way.relation)
+        return table is None or table.rows * ROW_BYTES <= self._most
 
     def _holds(self, more: int = 0) -> bool:
         """Charges the memory of all indexes, and of `more` bytes. Returns whether it is within the limits."""
@@ -233,6 +246,7 @@ class Lookups:
                 pause = FILL_PAUSE_S if index.time < 0 else 0.0
                 for _ in index.apply(batch.time, net):
                     await asyncio.sleep(pause)
+                await asyncio.sleep(0)  # other tasks have a turn between the ticks of an index that is many ticks behind
                 now = asyncio.get_running_loop().time()
                 if index.hits:
                     index.hits, idle = 0, now

@@ -46,13 +46,15 @@ class Poll:
     """A cached result.
 
     `rows`: DataRows and CommandComplete. `ready`: the complete response to a simple Query. `time`: -1 if the result is out of date.
-    `query` was authorized for the role that sent it first. Other roles are authorized before they receive the bytes.
+    `query` was authorized for the role that sent it first. Other roles are authorized before they receive the bytes. `refreshed`: after
+    ticks, if the statement is short. Look-ups by key are not: each client sends others, and their index answers most of them.
     """
 
     query: Authorized[Prepared]
     values: Sequence[object]
     encoder: RowEncoder
     description: bytes
+    refreshed: bool = True
     rows: bytes = b""
     ready: bytes = b""
     count: int = 0
@@ -89,10 +91,18 @@ class Polls:
         return poll
 
     async def get(
-        self, key: Hashable, query: Authorized[Prepared], values: Sequence[object], encoder: RowEncoder, description: bytes
+        self,
+        key: Hashable,
+        query: Authorized[Prepared],
+        values: Sequence[object],
+        encoder: RowEncoder,
+        description: bytes,
+        *,
+        refreshed: bool = True,
     ) -> Poll | pa.Table:
         """Runs the statement, once for concurrent requests. Returns the rows instead of a `Poll` if they are not cacheable.
 
+        `refreshed`: as of `Poll`.
         Raises `Again` in the waiting requests if the request that runs the statement is canceled.
         """
         making = self._making.get(key)
@@ -106,7 +116,7 @@ class Polls:
             return await asyncio.shield(making)
         making = self._making[key] = asyncio.get_running_loop().create_future()
         try:
-            result = await self._make(key, query, values, encoder, description)
+            result = await self._make(key, Poll(query, values, encoder, description, refreshed))
         except BaseException as error:
             # Requests that wait for the future run the statement again if only this request was canceled.
             making.set_exception(Again() if isinstance(error, asyncio.CancelledError) else error)
@@ -118,17 +128,16 @@ class Polls:
         finally:
             del self._making[key]
 
-    async def _make(
-        self, key: Hashable, query: Authorized[Prepared], values: Sequence[object], encoder: RowEncoder, description: bytes
-    ) -> Poll | pa.Table:
-        time, began = self._serving.progress.time, clocks.perf_counter()
-        table = await self._serving.queries.run(query, values)
-        if query.plan.volatile or table.nbytes > POLL_BYTES_MAX:
+    async def _make(self, key: Hashable, new: Poll) -> Poll | pa.Table:
+        """Runs the statement of `new`, which becomes the cached result if there is none."""
+        time, began, plan = self._serving.progress.time, clocks.perf_counter(), new.query.plan
+        table = await self._serving.queries.run(new.query, new.values)
+        if plan.volatile or table.nbytes > POLL_BYTES_MAX:
             return table
         poll = self._polls.get(key)
-        if poll is None or poll.query.plan is not query.plan:
+        if poll is None or poll.query.plan is not plan:
             self._drop(key)
-            poll = Poll(query, values, encoder, description)
+            poll = new
         poll.took = clocks.perf_counter() - began
         self._fill(poll, table, time if time == self._serving.progress.time else -1)
         self._keep(key, poll)
@@ -200,7 +209,7 @@ class Polls:
                 poll.time = time
             else:
                 poll.time = -1
-                if poll.idle < HOT_TICKS:
+                if poll.refreshed and poll.idle < HOT_TICKS:
                     stale.append((key, poll))
         stale.sort(key=lambda pair: pair[1].idle)
         with self._serving.queries.bounded_now():

@@ -1,6 +1,6 @@
 """A mirror: the rows of a relation as a DuckDB table, updated by each tick.
 
-A mirror is named r<id> and has columns c0, c1, …. A relation without a key may hold duplicates, so
+A mirror is named r<id> (a table or a view, `tables`) and has columns c0, c1, …. A relation without a key may hold duplicates, so
 its mirror also has a hidden column `__weight`: the number of copies of the row, always above zero.
 The same row may occupy several lines, whose weights add up. All functions use the caller's
 connection and transaction, so all mirrors advance together.
@@ -18,7 +18,7 @@ DELETEs, unless it removes so many that a scan takes less time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import duckdb
 import pyarrow as pa
@@ -38,14 +38,20 @@ ROWS_PER_KEY = 500  # that a scan reads in the time in which the index finds a k
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The columns and key of a mirrored relation. `key` is None if it may hold duplicates."""
+    """The columns and key of a mirrored relation. `key` is None if it may hold duplicates. `number`: of its table, 0 for the first."""
 
     relation: int
     columns: tuple[Field, ...]
     key: tuple[int, ...] | None
+    number: int = 0
 
     @property
     def table(self) -> str:
+        return f"r{self.relation}_{self.number}" if self.number else self.name
+
+    @property
+    def name(self) -> str:
+        """Returns the name under which queries read the mirror."""
         return f"r{self.relation}"
 
     @property
@@ -66,7 +72,7 @@ def create(connection: duckdb.DuckDBPyConnection, shape: Shape, *, temporary: bo
     columns = [f"c{i} {field.type.duckdb}" for i, field in enumerate(shape.columns)]
     if shape.key is None:
         columns.append(f"{WEIGHT} BIGINT NOT NULL")
-    if indexed and _is_hashed(shape):
+    if indexed and is_hashed(shape):
         columns.append(f"{HASH} UBIGINT NOT NULL")
     kind = "TEMP TABLE" if temporary else "TABLE"
     connection.execute(f"CREATE {kind} {shape.table} ({', '.join(columns) or 'c BOOLEAN'})")
@@ -79,14 +85,14 @@ def drop(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
 def fill(connection: duckdb.DuckDBPyConnection, shape: Shape, rows: pa.Table, *, indexed: bool = False) -> None:
     """Inserts rows with weights above zero."""
     with incoming(connection, shape.columns, positional(shape, rows)) as added:
-        columns = _columns(shape) + (f", {_hash(shape)}" if indexed and _is_hashed(shape) else "")
+        columns = _columns(shape) + (f", {_hash(shape)}" if indexed and is_hashed(shape) else "")
         connection.execute(f"INSERT INTO {shape.table} SELECT {columns} FROM {added.text}", added.parameters)
 
 
 def create_index(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
     """Creates the index of the key."""
     assert shape.key is not None
-    column = HASH if _is_hashed(shape) else f"c{shape.key[0]}"
+    column = HASH if is_hashed(shape) else f"c{shape.key[0]}"
     connection.execute(f"CREATE INDEX {shape.table}_key ON {shape.table} ({column})")
 
 
@@ -105,13 +111,13 @@ def apply_by_index(connection: duckdb.DuckDBPyConnection, shape: Shape, changes:
 def _delete(connection: duckdb.DuckDBPyConnection, shape: Shape, removed: pa.Table, indexed: bool) -> None:
     """Removes rows from a mirror with an index. `indexed`: by the index. DuckDB uses it only for constants."""
     assert shape.key is not None
-    if indexed and not _is_hashed(shape) and not removed.column(shape.key[0]).null_count:
+    if indexed and not is_hashed(shape) and not removed.column(shape.key[0]).null_count:
         keys = ", ".join(map(_literal, removed.column(shape.key[0]).to_pylist()))
         connection.execute(f"DELETE FROM {shape.table} WHERE c{shape.key[0]} IN ({keys})")
         return
     condition = _same(shape, shape.key)
     with incoming(connection, shape.columns, removed) as rows:
-        if indexed and _is_hashed(shape):
+        if indexed and is_hashed(shape):
             hashes = connection.execute(f"SELECT {_hash(shape)} FROM {rows.text}", rows.parameters).fetchall()
             # DuckDB uses the index only if its column is in the first condition
             condition = f"r.{HASH} IN ({', '.join(str(hash) for (hash,) in hashes)}) AND {condition}"
@@ -127,7 +133,7 @@ def _literal(key: int | str) -> str:
     return str(key) if isinstance(key, int) else quoted_text(key)
 
 
-def _is_hashed(shape: Shape) -> bool:
+def is_hashed(shape: Shape) -> bool:
     """Returns whether an index of the key is one of its hashes."""
     assert shape.key
     type = shape.columns[shape.key[0]].type
@@ -179,15 +185,29 @@ def update(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Tabl
             connection.execute(f"DELETE FROM {shape.table} AS r USING ({keys}) AS g WHERE {same}", changed.parameters)
 
 
-def copy(connection: duckdb.DuckDBPyConnection, shape: Shape, *, indexed: bool) -> None:
-    """Replaces a mirror's table by a copy of its rows, without what DuckDB keeps of earlier ones."""
-    new = f"{shape.table}_copy"
-    columns = f"{_columns(shape)}, {_hash(shape)} AS {HASH}" if indexed and _is_hashed(shape) else "*"
-    connection.execute(f"CREATE TABLE {new} AS SELECT {columns} FROM {shape.table}")
-    connection.execute(f"DROP TABLE {shape.table}")
-    connection.execute(f"ALTER TABLE {new} RENAME TO {shape.table}")
-    if indexed:
-        create_index(connection, shape)
+def copy(connection: duckdb.DuckDBPyConnection, source: Shape, target: Shape, *, temporary: bool, hashed: bool) -> int:
+    """Copies a table, without what DuckDB keeps of earlier rows. Returns the number of lines. `hashed`: adds the hashes of the keys."""
+    columns = f"{_columns(source)}, {_hash(source)} AS {HASH}" if hashed and is_hashed(source) else "*"
+    kind = "TEMP TABLE" if temporary else "TABLE"
+    row = connection.execute(f"CREATE {kind} {target.table} AS SELECT {columns} FROM {source.table}").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def rename(connection: duckdb.DuckDBPyConnection, shape: Shape) -> Shape:
+    """Gives a table without an index the name of the mirror. Returns its shape then."""
+    connection.execute(f"ALTER TABLE {shape.table} RENAME TO {shape.name}")
+    return replace(shape, number=0)
+
+
+def show(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
+    """Makes a table what queries of the mirror read."""
+    connection.execute(f"CREATE OR REPLACE VIEW {shape.name} AS SELECT {_columns(shape)} FROM {shape.table}")
+
+
+def hide(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
+    """Removes the effect of `show`."""
+    connection.execute(f"DROP VIEW IF EXISTS {shape.name}")
 
 
 def _apply_multiset(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table) -> int:

@@ -2,6 +2,7 @@
 
     log ──► follower thread: new entries ──► BEGIN; update every mirror and the clock; COMMIT ──► State ──► callbacks
     first use of a relation ──► fill thread: rows at a time, later entries ──► under the lock: the rest; readable
+    table with many old rows ──► fill thread: its copy, later entries ──► under the lock: the rest; in place of the table
 
 The table `clock` has one row: the log entry of the mirrors, the mirrored relations, and the items
 with errors at that entry. A reader that opens a transaction and reads the clock therefore sees all
@@ -14,9 +15,9 @@ import contextlib
 import logging
 import threading
 import time as clocks
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import duckdb
 import pyarrow.compute as pc
@@ -24,9 +25,9 @@ import pyarrow.compute as pc
 from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.mirrors.entries import CachedEntry, Entries
 from tailgate.gateway.mirrors.figures import Figures
-from tailgate.gateway.mirrors.mirror import Shape
+from tailgate.gateway.mirrors.mirrored import Mirrored
 from tailgate.gateway.mirrors.sandbox import Sandbox
-from tailgate.gateway.mirrors.tables import Tables
+from tailgate.gateway.mirrors.tables import Table, Tables
 from tailgate.lake.catalog import Catalog, Item, ViewErrors
 from tailgate.lake.errors import Gone, UndefinedTable
 from tailgate.lake.folder import Lake
@@ -60,17 +61,6 @@ class State:
     catalog_n: int
     failing: frozenset[int] = frozenset()
     inbox: int = 0
-
-
-@dataclass(slots=True)
-class Mirrored:
-    """A relation that is mirrored or being filled. `ready` is done once it can be read."""
-
-    item: Item
-    shape: Shape
-    ready: Future[None] = field(default_factory=Future)
-    moving: bool = False  # true once the follower thread updates it
-    used: float = field(default_factory=clocks.monotonic)
 
 
 class Mirrors:
@@ -145,6 +135,11 @@ class Mirrors:
     def _keep(self, first: int, catalog: Catalog) -> None:
         self._catalogs = [*self._catalogs[-CATALOGS_KEPT:], (first, catalog)]
 
+    def table_of(self, relation: int) -> Table | None:
+        """Returns the table with the rows of a relation, or None if it is not mirrored."""
+        entry = self._mirrored.get(relation)
+        return None if entry is None else entry.tables.get(relation)
+
     def moving(self) -> frozenset[int]:
         return frozenset(r for r, m in self._mirrored.items() if m.moving)
 
@@ -168,23 +163,22 @@ class Mirrors:
     def _fill(self, entry: Mirrored) -> None:
         """Fills a mirror on a fill thread, catches up with the log, and makes it readable."""
         shapes = [entry.shape] + ([mirror.errors_shape(entry.item)] if entry.item.errors else [])
-        connection = self._sandbox.cursor()
+        connection, tables = self._sandbox.cursor(), list[Table]()
         try:
             newest = self.state  # read once, because the follower thread replaces it
             n, time = newest.n, newest.time
             connection.begin()
             for shape in shapes:
-                mirror.drop(connection, shape)
-                self._tables.fill(connection, shape, reading.snapshot(self._lake, shape.relation, at=time))
+                tables.append(self._tables.fill(connection, shape, reading.snapshot(self._lake, shape.relation, at=time)))
             connection.commit()
             while self.state.n - n > CATCH_UP:
-                n = self._catch_up(connection, shapes, n)
+                n = self._catch_up(connection, tables, n)
             with self._lock:
-                n = self._catch_up(connection, shapes, n)
+                n = self._catch_up(connection, tables, n)
                 if entry.item.id not in self.state.catalog.items:
                     raise UndefinedTable(f'relation "{entry.item.name}" does not exist')
-                if _changed_form(entry, self.state.catalog):  # its columns have changed meanwhile
-                    self._discard(connection, shapes)
+                if entry.has_changed_form(self.state.catalog):  # its columns have changed meanwhile
+                    self._discard(connection, tables)
                     entry.item = self.state.catalog[entry.item.id]
                     entry.shape = mirror.shape(entry.item)
                     self._filling.submit(self._fill, entry)
@@ -195,35 +189,76 @@ class Mirrors:
                     self._errors_of[entry.item.errors] = entry.item.id
                     self._totals[entry.item.errors] = int(row[0])
                 self.state = replace(self.state, failing=self._failing())  # before the view becomes readable
+                entry.tables = {table.shape.relation: table for table in tables}
                 entry.moving = True
                 self._set_clock(connection, self.state)
             entry.ready.set_result(None)
         except BaseException as error:  # noqa: BLE001  # raised to the callers that wait for `ready`
-            self._discard(connection, shapes)
+            self._discard(connection, tables)
             with self._lock:
                 self._remove(entry)
             entry.ready.set_exception(error)
         finally:
             connection.close()
 
-    def _catch_up(self, connection: duckdb.DuckDBPyConnection, shapes: list[Shape], n: int) -> int:
-        """Applies the entries after `n` to a mirror that is being filled; returns the last one."""
+    def _catch_up(self, connection: duckdb.DuckDBPyConnection, tables: Sequence[Table], n: int) -> int:
+        """Applies the entries after `n` to tables that are being filled; returns the last one."""
         target = self.state.n
         connection.begin()
         for i in range(n + 1, target + 1):
             cached = self._entries.get(i)
-            for shape in shapes:
-                if (changes := cached.changes(shape.relation)) is not None:
-                    self._tables.apply(connection, shape, changes)
+            for table in tables:
+                if (changes := cached.changes(table.shape.relation)) is not None:
+                    self._tables.apply(connection, table, changes)
         connection.commit()
         return target
 
-    def _discard(self, connection: duckdb.DuckDBPyConnection, shapes: list[Shape]) -> None:
+    def _discard(self, connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -> None:
         with contextlib.suppress(duckdb.Error):  # if no transaction is open
             connection.rollback()
-        for shape in shapes:
-            mirror.drop(connection, shape)
-            self._tables.dropped(shape)
+        for table in tables:
+            self._tables.drop(connection, table)
+
+    # --- copies
+
+    def _begin_copies(self, relations: Iterable[int]) -> None:
+        """Starts to copy those tables of changed relations that need it. The holder of the lock calls it."""
+        for entry in [m for m in set(map(self._mirrored.get, relations)) if m is not None and m.moving]:
+            for table in entry.tables.values():
+                if table.is_outgrown:
+                    table.is_being_copied = True
+                    self._filling.submit(self._copy, entry, table)
+
+    def _copy(self, entry: Mirrored, table: Table) -> None:
+        """Replaces a table by a copy, on a fill thread. The follower thread updates the table until then."""
+        connection, copied = self._sandbox.cursor(), None
+        try:
+            connection.begin()
+            row = connection.execute("SELECT n FROM clock").fetchone()  # the entry of the rows that the transaction reads
+            assert row is not None
+            n = int(row[0])
+            copied = self._tables.copy(connection, table)
+            connection.commit()
+            self._tables.build_index(connection, copied)
+            while self.state.n - n > CATCH_UP:
+                n = self._catch_up(connection, [copied], n)
+            n = self._catch_up(connection, [copied], n)
+            with self._lock:
+                if entry.moving and entry.tables.get(table.shape.relation) is table:
+                    self._catch_up(connection, [copied], n)
+                    connection.begin()
+                    exchanged = self._tables.exchange(connection, table, copied)
+                    connection.commit()
+                    entry.tables[table.shape.relation], copied = exchanged, None
+        except Exception:
+            log.exception("the table of a mirror could not be copied; it keeps the memory of its old rows")
+            table.changes, table.is_being_copied = 0, False  # the next attempt follows after as many changes
+        finally:
+            with contextlib.suppress(duckdb.Error):  # if no transaction is open
+                connection.rollback()
+            if copied is not None:
+                mirror.drop(connection, copied.shape)
+            connection.close()
 
     # --- following
 
@@ -258,6 +293,7 @@ class Mirrors:
         with self._lock:
             state = self._move(batch)
             self.state = state
+            self._begin_copies(frozenset[int]().union(*(cached.relations for cached in batch)))
         self.figures.shown((cached.header for cached in batch), began_ns)
         self._advanced(state)
         self._wake.seen(state.n)
@@ -267,20 +303,22 @@ class Mirrors:
         """Applies entries to all mirrors in one transaction; returns the new state."""
         catalog, catalog_n = self.state.catalog, self.state.catalog_n
         header, anew = batch[-1].header, frozenset[int]()
-        shapes = self._moving_shapes()
+        tables = {relation: table for m in self._mirrored.values() if m.moving for relation, table in m.tables.items()}
+        ended: list[Mirrored] = []
         self._writer.begin()
         try:
             for cached in batch:
                 if cached.header.catalog is not None:
                     catalog, catalog_n = catalog.apply(cached.header.catalog), cached.header.n
                     anew |= begun(cached.header.catalog)
-                    for entry in [m for m in self._mirrored.values() if m.moving and _changed_form(m, catalog)]:
-                        shapes.pop(entry.shape.relation, None)  # later changes may have other columns; dropped below
+                    for entry in [m for m in self._mirrored.values() if m.moving and m.has_changed_form(catalog)]:
+                        tables.pop(entry.shape.relation, None)  # later changes may have other columns; dropped below
                 for relation in cached.relations:
                     self._changed[relation] = cached.header.time
-                    if relation in shapes:
-                        self._apply(shapes[relation], cached)
-            for entry in [m for m in self._mirrored.values() if m.moving and (m.item.id in anew or _changed_form(m, catalog))]:
+                    if relation in tables:
+                        self._apply(tables[relation], cached)
+            ended += [m for m in self._mirrored.values() if m.moving and (m.item.id in anew or m.has_changed_form(catalog))]
+            for entry in ended:
                 self._drop(entry)
             state = State(header.n, header.time, catalog, catalog_n, self._failing(), header.inbox)
             self._set_clock(self._writer, state)
@@ -289,26 +327,18 @@ class Mirrors:
             self._writer.commit()
         except BaseException:
             self._writer.rollback()
-            self._forget_all()
+            self._forget_all(ended)
             raise
         return state
 
-    def _moving_shapes(self) -> dict[int, Shape]:
-        shapes = {}
-        for entry in self._mirrored.values():
-            if entry.moving:
-                shapes[entry.shape.relation] = entry.shape
-                if entry.item.errors:
-                    shapes[entry.item.errors] = mirror.errors_shape(entry.item)
-        return shapes
-
-    def _apply(self, shape: Shape, cached: CachedEntry) -> None:
-        changes = cached.changes(shape.relation)
+    def _apply(self, table: Table, cached: CachedEntry) -> None:
+        relation = table.shape.relation
+        changes = cached.changes(relation)
         assert changes is not None
-        self._tables.apply(self._writer, shape, changes)
-        self.figures.applied(shape.relation, changes)
-        if shape.relation in self._totals:
-            self._totals[shape.relation] += pc.sum(changes.column(WEIGHT)).as_py() or 0
+        self._tables.apply(self._writer, table, changes)
+        self.figures.applied(relation, changes)
+        if relation in self._totals:
+            self._totals[relation] += pc.sum(changes.column(WEIGHT)).as_py() or 0
 
     def _failing(self) -> frozenset[int]:
         return frozenset(self._errors_of[r] for r, total in self._totals.items() if total > 0)
@@ -320,10 +350,8 @@ class Mirrors:
     # --- forgetting
 
     def _drop(self, entry: Mirrored) -> None:
-        shapes = [entry.shape] + ([mirror.errors_shape(entry.item)] if entry.item.errors else [])
-        for shape in shapes:
-            mirror.drop(self._writer, shape)
-            self._tables.dropped(shape)
+        for table in entry.tables.values():
+            self._tables.drop(self._writer, table)
         if entry.item.errors:
             self._totals.pop(entry.item.errors, None)
             self._errors_of.pop(entry.item.errors, None)
@@ -357,17 +385,11 @@ class Mirrors:
         self.figures.newest = newest
         self._advanced(self.state)
 
-    def _forget_all(self) -> None:
-        """Drops all mirrors after a failure; the next use fills them again."""
-        entries = [m for m in list(self._mirrored.values()) if m.moving]
+    def _forget_all(self, ended: Iterable[Mirrored] = ()) -> None:
+        """Drops all mirrors after a failure; the next use fills them again. `ended`: those that the failed transaction has dropped."""
+        entries = {*(m for m in self._mirrored.values() if m.moving), *ended}
         self._writer.begin()
         for entry in entries:
             self._drop(entry)
         self._set_clock(self._writer, self.state)
         self._writer.commit()
-
-
-def _changed_form(entry: Mirrored, catalog: Catalog) -> bool:
-    """Tells whether the item was dropped, is being refilled, or has rows of another form now."""
-    now = catalog.items.get(entry.item.id)
-    return now is None or not now.ready or mirror.shape(now) != entry.shape or now.errors != entry.item.errors

@@ -8,12 +8,18 @@ For small tables DuckDB runs statements as they are written, every row with ever
 of a statement. An UPDATE of 12 of 1,000 rows takes 0.8 ms of CPU in place of 1.5.
 
 DuckDB keeps the texts of updated rows, and removed rows of groups that are partly in use, for as long
-as the table exists. A table is therefore copied after as many changes as it has rows.
+as the table exists. A table is therefore replaced by a copy after as many changes as it has rows:
+
+    copy ──► build_index ──► apply: the changes since the copy ──► exchange
+
+A table without an index has the name of the mirror. DuckDB renames no table with an index, so one that has an index has a name
+that no other has, and a view has the name of the mirror.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+from dataclasses import dataclass, replace
 
 import duckdb
 import numpy as np
@@ -30,64 +36,120 @@ PAIRS_MAX = 100_000  # of a row and a change in a statement without the optimize
 CHANGES_BEFORE_COPY_MIN = 100_000  # about 5 MB of old rows
 
 
-@dataclass(slots=True)
-class _Figures:
+@dataclass(slots=True, eq=False)
+class Table:
+    """A table of a mirror. `shape`: of its rows, with the name of the table. `changes`: since it was filled or copied."""
+
+    shape: Shape
     rows: int
     indexed: bool
-    changes: int = 0  # since the table was filled or copied
+    temporary: bool = False
+    changes: int = 0
+    is_being_copied: bool = False
+
+    @property
+    def finds_keys(self) -> bool:
+        """Returns whether queries of one row by the key use the index. They do not have the hash of a key."""
+        return self.indexed and not mirror.is_hashed(self.shape)
+
+    @property
+    def needs_index(self) -> bool:
+        """Returns whether a copy of the table has an index."""
+        return self.indexed or (not self.temporary and _indexed(self.shape, self.rows))
+
+    @property
+    def is_outgrown(self) -> bool:
+        """Returns whether the table must be replaced by a copy, because it has many old rows or needs an index."""
+        if self.is_being_copied:
+            return False
+        return self.needs_index != self.indexed or self.changes > max(self.rows, CHANGES_BEFORE_COPY_MIN)
 
 
 class Tables:
     """The tables of the mirrors that a process updates. Its caller ensures that one thread at a time changes a table.
 
-    `follower`: the connection that applies ticks.
+    `follower`: the connection that applies ticks, and does nothing else.
     """
 
-    def __init__(self, follower: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, follower: duckdb.DuckDBPyConnection | None = None) -> None:
         self._follower, self._optimized = follower, True
-        self._figures: dict[int, _Figures] = {}
+        self._numbers = itertools.count(1)
 
-    def fill(self, connection: duckdb.DuckDBPyConnection, shape: Shape, rows: pa.Table) -> None:
+    def fill(self, connection: duckdb.DuckDBPyConnection, shape: Shape, rows: pa.Table, *, temporary: bool = False) -> Table:
         """Creates the table of a relation with these rows, which have weights above zero. A large one has an index of its key."""
-        indexed = _indexed(shape, rows.num_rows)
-        mirror.create(connection, shape, indexed=indexed)
-        mirror.fill(connection, shape, rows, indexed=indexed)
+        indexed = not temporary and _indexed(shape, rows.num_rows)
+        table = Table(self._numbered(shape) if indexed else shape, rows.num_rows, indexed, temporary)
+        mirror.create(connection, table.shape, temporary=temporary, indexed=indexed)
+        mirror.fill(connection, table.shape, rows, indexed=indexed)
+        self.build_index(connection, table)
         if indexed:
-            mirror.create_index(connection, shape)
-        self._figures[shape.relation] = _Figures(rows.num_rows, indexed)
+            mirror.show(connection, table.shape)
+        return table
 
-    def dropped(self, shape: Shape) -> None:
-        """Forgets a table."""
-        self._figures.pop(shape.relation, None)
+    def drop(self, connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+        """Removes a table of a mirror, and the mirror's name."""
+        if table.indexed:
+            mirror.hide(connection, table.shape)
+        mirror.drop(connection, table.shape)
 
-    def apply(self, connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table) -> None:
+    def apply(self, connection: duckdb.DuckDBPyConnection, table: Table, changes: pa.Table) -> None:
         """Applies net changes: each row occurs at most once, with its weight."""
         if changes.num_rows == 0:
             return
-        figures = self._figures[shape.relation]
+        shape = table.shape
         weights = changes.column(WEIGHT).to_numpy()
         removals = int(np.count_nonzero(weights < 0))
         if connection is self._follower:
-            self._optimize(figures.rows * len(weights) > PAIRS_MAX)
+            self._optimize(connection, table.rows * len(weights) > PAIRS_MAX)
         more = len(weights) - 2 * removals
-        if figures.indexed:
-            mirror.apply_by_index(connection, shape, changes, figures.rows)
-        elif shape.key is None or not removals or removals == len(weights) or not _in_place(figures.rows, removals):
+        if table.indexed:
+            mirror.apply_by_index(connection, shape, changes, table.rows)
+        elif shape.key is None or not removals or removals == len(weights) or not _in_place(table.rows, removals):
             more = mirror.apply(connection, shape, changes)  # of a mirror without a key, copies of a row are one line
         else:
             mirror.update(connection, shape, changes, removals)
-        figures.rows += more
-        figures.changes += removals
-        indexed = figures.indexed or _indexed(shape, figures.rows)
-        if indexed != figures.indexed or figures.changes > max(figures.rows, CHANGES_BEFORE_COPY_MIN):
-            # a table with updates that readers may see cannot get an index
-            mirror.copy(connection, shape, indexed=indexed)
-            self._figures[shape.relation] = _Figures(figures.rows, indexed)
+        table.rows += more
+        table.changes += removals
 
-    def _optimize(self, optimized: bool) -> None:
+    def copy(self, connection: duckdb.DuckDBPyConnection, table: Table) -> Table:
+        """Returns a copy of a table as the connection's transaction reads it, under another name and without its index."""
+        indexed = table.needs_index
+        shape = self._numbered(table.shape)
+        rows = mirror.copy(connection, table.shape, shape, temporary=table.temporary, hashed=indexed and not table.indexed)
+        return Table(shape, rows, indexed, table.temporary)
+
+    def build_index(self, connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+        """Creates the index of a new table that needs one. No transaction may have changed the table."""
+        if table.indexed:
+            mirror.create_index(connection, table.shape)
+
+    def exchange(self, connection: duckdb.DuckDBPyConnection, table: Table, copied: Table) -> Table:
+        """Replaces a table by its copy, which then is what queries read. Returns the copy with its name from then on."""
+        if not copied.indexed:
+            mirror.drop(connection, table.shape)
+            return replace(copied, shape=mirror.rename(connection, copied.shape))
+        if not table.indexed:  # it has the name of the mirror
+            mirror.drop(connection, table.shape)
+        mirror.show(connection, copied.shape)
+        if table.indexed:
+            mirror.drop(connection, table.shape)
+        return copied
+
+    def compact(self, connection: duckdb.DuckDBPyConnection, table: Table) -> Table:
+        """Returns the table, or the copy that replaces it, for a table that only this connection uses."""
+        if not table.is_outgrown:
+            return table
+        copied = self.copy(connection, table)
+        self.build_index(connection, copied)
+        return self.exchange(connection, table, copied)
+
+    def _numbered(self, shape: Shape) -> Shape:
+        return replace(shape, number=next(self._numbers))
+
+    def _optimize(self, follower: duckdb.DuckDBPyConnection, optimized: bool) -> None:
         """Turns the optimizer on or off for later statements of the follower."""
         if optimized != self._optimized:
-            self._follower.execute(f"PRAGMA {'enable' if optimized else 'disable'}_optimizer")
+            follower.execute(f"PRAGMA {'enable' if optimized else 'disable'}_optimizer")
             self._optimized = optimized
 
 

@@ -21,6 +21,7 @@ from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.mirrors.entries import CachedEntry, Entries
 from tailgate.gateway.mirrors.mirror import Shape
 from tailgate.gateway.mirrors.sandbox import Sandbox
+from tailgate.gateway.mirrors.tables import Table, Tables
 from tailgate.gateway.resources.budgets import TASK_BUDGET, Charge
 from tailgate.gateway.serving.fetching import fetched
 from tailgate.gateway.serving.jobs import current
@@ -180,6 +181,22 @@ class LinearFeed(QueryFeed):
             connection.close()
 
 
+class _Copies:
+    """Temporary tables of a connection that ticks update: of the relations of a query, and of its result."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection, self._tables = connection, Tables()
+        self._by_relation: dict[int, Table] = {}
+
+    def fill(self, shape: Shape, rows: pa.Table) -> None:
+        self._by_relation[shape.relation] = self._tables.fill(self.connection, shape, rows, temporary=True)
+
+    def apply(self, shape: Shape, changes: pa.Table) -> None:
+        table = self._by_relation[shape.relation]
+        self._tables.apply(self.connection, table, changes)
+        self._by_relation[shape.relation] = self._tables.compact(self.connection, table)
+
+
 class QueryResultFeed(QueryFeed):
     """The feed of any query. It only moves forward; `n` is the entry that it is at.
 
@@ -191,15 +208,13 @@ class QueryResultFeed(QueryFeed):
         self._entries = entries
         self._shapes = [mirror.shape(item) for item in prepared.items]
         self._result = Shape(RESULT, prepared.columns, None)
+        self._copies: _Copies | None = None
         self._held = Charge(TASK_BUDGET.get().parent or TASK_BUDGET.get())  # charged to the role: other sessions may share the feed
-        self._connection: duckdb.DuckDBPyConnection | None = None
         self.n = 0
 
     def rows(self, n: int, time: int) -> pa.Table:
         with self._lock:
-            self._begin(n, time)
-            assert self._connection is not None
-            return mirror.rows(self._connection, self._result)
+            return mirror.rows(self._begin(n, time).connection, self._result)
 
     def delta(self, entry: CachedEntry) -> pa.Table | None:
         with self._lock:
@@ -212,17 +227,18 @@ class QueryResultFeed(QueryFeed):
 
     def _forget(self) -> None:
         """Drops all state, which may be half updated; the next use builds it again."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        if self._copies is not None:
+            self._copies.connection.close()
+            self._copies = None
         self._held.set(0)
 
-    def _begin(self, n: int, time: int) -> None:
-        """Builds the relations and the result at entry `n`. Raises 54000 if they are too large."""
-        if self._connection is not None and self.n == n:
-            return
+    def _begin(self, n: int, time: int) -> _Copies:
+        """Returns the relations and the result at entry `n`. Raises 54000 if they are too large."""
+        if self._copies is not None and self.n == n:
+            return self._copies
         self._forget()
-        self._connection, rows = self._sandbox.cursor(), 0
+        copies, rows = _Copies(self._sandbox.cursor()), 0
+        self._copies = copies
         try:
             for shape in self._shapes:
                 table = reading.snapshot(self.lake, shape.relation, at=time)
@@ -230,13 +246,12 @@ class QueryResultFeed(QueryFeed):
                 if rows > MAINTAINED_ROWS:
                     raise ProgramLimitExceeded(f"a followed query may read at most {MAINTAINED_ROWS} rows", hint=FOLLOW_A_VIEW)
                 self._held.add(table.nbytes)
-                mirror.create(self._connection, shape, temporary=True)
-                mirror.fill(self._connection, shape, table)
-            mirror.create(self._connection, self._result, temporary=True)
-            result = self._bounded(self._query(self._connection, self._counted(self._prepared.sql)))
+                copies.fill(shape, table)
+            result = self._bounded(self._query(copies.connection, self._counted(self._prepared.sql)))
             self._held.add(result.nbytes)
-            mirror.fill(self._connection, self._result, result)
+            copies.fill(self._result, result)
             self.n = n
+            return copies
         except BaseException:
             self._forget()
             raise
@@ -244,7 +259,7 @@ class QueryResultFeed(QueryFeed):
     def _reach(self, entry: CachedEntry) -> pa.Table | None:
         """Advances to an entry and returns its net changes."""
         n = entry.header.n
-        if self._connection is None or self.n >= n:
+        if self._copies is None or self.n >= n:
             self._begin(n - 1, self._entries.get(n - 1).header.time)
         for i in range(self.n + 1, n):
             between = self._entries.get(i)
@@ -255,14 +270,15 @@ class QueryResultFeed(QueryFeed):
 
     def _step(self, entry: CachedEntry) -> pa.Table | None:
         """Applies the next entry to the relations and returns the change of the result."""
-        assert self._connection is not None
+        copies = self._copies
+        assert copies is not None
         try:
             for shape in self._shapes:
                 if (changes := entry.changes(shape.relation)) is not None:
-                    mirror.apply(self._connection, shape, changes)
+                    copies.apply(shape, changes)
             before = f"UNION ALL SELECT {_listed(self._result.names, f'-{WEIGHT}')} FROM {self._result.table}"
-            delta = self._bounded(self._query(self._connection, self._counted(self._prepared.sql, before)))
-            mirror.apply(self._connection, self._result, delta)
+            delta = self._bounded(self._query(copies.connection, self._counted(self._prepared.sql, before)))
+            copies.apply(self._result, delta)
         except BaseException:
             self._forget()
             raise

@@ -134,28 +134,29 @@ def test_a_large_table_has_an_index_of_its_key(monkeypatch: pytest.MonkeyPatch) 
     with duckdb.connect() as connection:
         explained = Explained(connection)
         changing = tables.Tables(connection)
-        changing.fill(connection, shape, rows(range(9_000), 0, 1))
+        table = changing.fill(connection, shape, rows(range(9_000), 0, 1))
         assert not indexes()
-        changing.apply(connection, shape, rows(range(9_000, 20_000), 0, 1))
+        changing.apply(connection, table, rows(range(9_000, 20_000), 0, 1))
+        table = changing.compact(connection, table)
         assert indexes() == 1
         for few in (incoming.FEW_ROWS, 0):
             monkeypatch.setattr(incoming, "FEW_ROWS", few)
             changes = pa.concat_tables([rows(range(50, 60), 0, -1), rows(range(55, 65), 1, 1), rows(range(60, 65), 0, -1)])
-            changing.apply(explained, shape, changes)  # type: ignore[arg-type]  # it has the methods of a connection
+            changing.apply(explained, table, changes)  # type: ignore[arg-type]  # it has the methods of a connection
             assert bag(mirror.rows(connection, shape)) == bag(
                 pa.concat_tables([rows(range(50), 0, 1), rows(range(55, 65), 1, 1), rows(range(65, 20_000), 0, 1)])
             )
-            changing.apply(connection, shape, pa.concat_tables([rows(range(55, 65), 1, -1), rows(range(50, 65), 0, 1)]))
+            changing.apply(connection, table, pa.concat_tables([rows(range(55, 65), 1, -1), rows(range(50, 65), 0, 1)]))
         assert len(explained.plans) == 2
         assert all("Index Scan" in plan and "Sequential Scan" not in plan for plan in explained.plans)
         for rows_per_key, plans in ((1, 3), (10_000, 1)):  # many keys at once
             explained.plans.clear()
             monkeypatch.setattr(mirror, "KEYS_BY_INDEX_MAX", 4)
             monkeypatch.setattr(mirror, "ROWS_PER_KEY", rows_per_key)
-            changing.apply(explained, shape, rows(range(100, 110), 0, -1))  # type: ignore[arg-type]
+            changing.apply(explained, table, rows(range(100, 110), 0, -1))  # type: ignore[arg-type]
             assert len(explained.plans) == plans
             assert all(("Sequential Scan" in plan) == (plans == 1) for plan in explained.plans)
-            changing.apply(connection, shape, rows(range(100, 110), 0, 1))
+            changing.apply(connection, table, rows(range(100, 110), 0, 1))
 
 
 @pytest.mark.parametrize(("rows", "join"), [(100, "CROSS_PRODUCT"), (60_000, "HASH_JOIN")])
@@ -165,8 +166,8 @@ def test_statements_for_small_tables_are_not_optimized(rows: int, join: str) -> 
     with duckdb.connect() as connection:
         explained: Any = Explained(connection)
         changing = tables.Tables(explained)
-        changing.fill(explained, shape, pa.table([range(rows), [1] * rows], schema=schema))
-        changing.apply(explained, shape, pa.table([[7, 8], [-1, -1]], schema=schema))
+        table = changing.fill(explained, shape, pa.table([range(rows), [1] * rows], schema=schema))
+        changing.apply(explained, table, pa.table([[7, 8], [-1, -1]], schema=schema))
         assert bag(mirror.rows(connection, shape)) == {(k,): 1 for k in range(rows) if k not in (7, 8)}
         (plan,) = explained.plans
         assert join in plan
@@ -178,15 +179,16 @@ def test_the_lines_of_a_mirror_without_a_key_are_counted() -> None:
     schema = arrow_schema(shape.columns, weight=True)
     with duckdb.connect() as connection:
         changing = tables.Tables(connection)
-        changing.fill(connection, shape, pa.table([[1, 2, 3], [3, 2, 1]], schema=schema))
+        table = changing.fill(connection, shape, pa.table([[1, 2, 3], [3, 2, 1]], schema=schema))
         for keys, weights in (([1, 2, 3], [-1, -1, -1]), ([4, 5], [1, 2]), ([1, 4, 6], [-1, 1, 5]), ([1, 6], [-1, -2])):
-            changing.apply(connection, shape, pa.table([keys, weights], schema=schema))
-            assert connection.execute("SELECT count(*) FROM r1").fetchone() == (changing._figures[1].rows,)
+            changing.apply(connection, table, pa.table([keys, weights], schema=schema))
+            assert connection.execute("SELECT count(*) FROM r1").fetchone() == (table.rows,)
         assert bag(mirror.rows(connection, shape)) == {(2,): 1, (4,): 2, (5,): 2, (6,): 3}
 
 
+@pytest.mark.parametrize("temporary", [False, True])
 @pytest.mark.parametrize("text", ["short", "a text that is longer than twelve characters"])
-def test_old_rows_of_a_mirror_leave_memory(text: str) -> None:
+def test_old_rows_of_a_mirror_leave_memory(text: str, temporary: bool) -> None:
     """A table whose rows change for ever keeps its size: without copies it grows by about 20 MB here."""
     connection, shape = duckdb.connect(), mirror.Shape(1, (Field("k", INT8), Field("v", TEXT)), (0,))
     changing = tables.Tables(connection)
@@ -197,12 +199,65 @@ def test_old_rows_of_a_mirror_leave_memory(text: str) -> None:
         old, new = [f"{text} {i - 1}"] * 1000, [f"{text} {i}"] * 1000
         return pa.table([pa.array(keys * 2), pa.array(old + new), pa.array([-1] * 1000 + [1] * 1000)], schema=schema)
 
-    changing.fill(connection, shape, changes(0).slice(1000))
+    table = changing.fill(connection, shape, changes(0).slice(1000), temporary=temporary)
     for i in range(1, 500):
-        changing.apply(connection, shape, changes(i))
+        changing.apply(connection, table, changes(i))
+        table = changing.compact(connection, table)
     row = connection.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchone()
     assert row is not None and row[0] < 10_000_000
     assert bag(mirror.rows(connection, shape)) == {(k, f"{text} 499"): 1 for k in range(1000)}
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+@pytest.mark.parametrize("dropped", [False, True])
+def test_ticks_do_not_wait_for_a_copy(model: ModelLake, run, indexed: bool, dropped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a table is copied, the mirror shows new entries, and leaves if the relation is dropped."""
+    monkeypatch.setattr(tables, "CHANGES_BEFORE_COPY_MIN", 10)
+    if indexed:
+        monkeypatch.setattr(tables, "ROWS_INDEXED_MIN", 5)
+    copying, may_end = threading.Event(), threading.Event()
+    copy = tables.Tables.copy
+
+    def slow_copy(self: tables.Tables, connection: duckdb.DuckDBPyConnection, table: tables.Table) -> tables.Table:
+        copied = copy(self, connection, table)
+        copying.set()
+        assert may_end.wait(60)
+        return copied
+
+    monkeypatch.setattr(tables.Tables, "copy", slow_copy)
+
+    async def work() -> None:
+        item = model.create("v", NARROW, (0,))
+        model.tick({item.id: [((i, "x"), 1) for i in range(20)]})
+
+        async def flip() -> None:
+            time = model.tick({item.id: [((i, n), w) for i in range(20) for n, w in _flip(model, item.id, i)]})
+            await server.progress.wait(time - 1, 10)
+
+        async with serving(model) as server:
+            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item])))
+            while not copying.is_set():
+                await flip()
+            for _ in range(3):
+                await flip()
+            (table,) = [table for table in server.mirrors._mirrored[item.id].tables.values() if table.rows]
+            if dropped:
+                model.drop(item)
+                await server.progress.wait(server.progress.time, 10)
+            may_end.set()
+            cursor = server._sandbox.cursor()
+            if dropped:
+                while cursor.execute("SELECT table_name FROM duckdb_tables()").fetchall() != [("clock",)]:
+                    await asyncio.sleep(0.01)
+                return
+            while table in server.mirrors._mirrored[item.id].tables.values():
+                await asyncio.sleep(0.01)
+            await flip()
+            with server.queries.snapshot() as snapshot, snapshot.use() as connection:
+                snapshot.bring([item])
+                assert bag(mirror.rows(connection, mirror.shape(item))) == model.now[item.id]
+
+    run(work)
 
 
 def test_one_time_for_all_relations(model: ModelLake, run) -> None:
