@@ -13,7 +13,6 @@ import contextlib
 import json
 import logging
 import secrets
-import socket
 import time
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from typing import Any
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import process_tls
 from tailgate.lake.host.process_tls import joined, split
+from tailgate.lake.host.processes import Machine
 from tailgate.lake.store import announcements, documents
 from tailgate.lake.store.documents import Document
 
@@ -38,14 +38,14 @@ log = logging.getLogger("tailgate.lake")
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A gateway. `pid`, `host`: its process. `address`: for requests of gateways. `name`: of its announcement.
+    """A gateway. `pid`, `machine`: its process. `address`: for requests of gateways. `name`: of its announcement.
 
     `number`: the high half of its sessions' process ids. `listens`: addresses and ports for clients.
     `certificate`: of its `address`; None if it is reached from its own machine only.
     """
 
     pid: int
-    host: str
+    machine: Machine
     number: int
     address: str
     token: str
@@ -56,7 +56,7 @@ class Peer:
     @property
     def is_here(self) -> bool:
         """Returns whether it runs on this machine."""
-        return self.host == socket.gethostname()
+        return self.machine.is_here
 
     @property
     def is_reached(self) -> bool:
@@ -66,7 +66,7 @@ class Peer:
     @property
     def process(self) -> str:
         """Returns its process id, with the machine if that is another one."""
-        return str(self.pid) if self.is_here else f"{self.pid} on {self.host}"
+        return str(self.pid) if self.is_here else f"{self.pid} on {self.machine.host}"
 
 
 class Announcement:
@@ -179,5 +179,5 @@ def _peer(name: str, content: Document) -> Peer:
     address = content.get("address") or joined("127.0.0.1", content["port"])
     listens = frozenset((host, port) for host, port in content.get("listens", ()))
     number = content.get("number", content["pid"] % NUMBERS)
-    host = content.get("host", socket.gethostname())
-    return Peer(content["pid"], host, number, address, content["token"], name, listens, content.get("certificate"))
+    machine = announcements.machine_of(content)
+    return Peer(content["pid"], machine, number, address, content["token"], name, listens, content.get("certificate"))

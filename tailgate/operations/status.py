@@ -139,11 +139,12 @@ def _engine(lake: Lake) -> tuple[dict[str, Any], control.Answer]:
     announcement = engines.announced(lake)
     if announcement is None:
         return {"state": "not running"}, {}
-    engine = {"pid": announcement.process.pid, "epoch": announcement.epoch, "host": announcement.host}
+    engine = {"pid": announcement.process.pid, "epoch": announcement.epoch, "host": announcement.machine.host}
     try:
         answer = engines.ask(announcement, control.STATUS, ANSWER_S)
     except (OSError, http.client.HTTPException, ValueError):
-        return {"state": "not answering" if announcement.process.lives() else "ended unexpectedly", **engine}, {}
+        ended = announcement.machine.is_here and not announcement.process.lives()
+        return {"state": "ended unexpectedly" if ended else "not answering", **engine}, {}
     return {"state": "running", **engine}, answer
 
 

@@ -18,6 +18,7 @@ import pytest
 from tailgate.embedded.children import Child, free_port
 from tailgate.lake import peers
 from tailgate.lake.folder import Lake
+from tailgate.lake.host import processes
 from tailgate.lake.store.bucket import BucketStore
 from testing.engine_process import until
 from tests.tables.world import Engine, Served
@@ -67,7 +68,7 @@ def test_gateways_of_two_machines(world: World, monkeypatch: pytest.MonkeyPatch)
         cancel_by_function(canceled=here, by=remote)
         cancel_by_request(world.here.port, world.port, asking=remote)
     elsewhere = [peer for peer in peers.announced(world.lake) if not peer.is_here]
-    assert [peer.host for peer in elsewhere] == ["elsewhere"]
+    assert [peer.machine.host for peer in elsewhere] == ["elsewhere"]
     assert [peer.is_here for peer in peers.of_this_machine(world.lake)] == [True]
     a_gateway_that_was_killed_is_forgotten(world, monkeypatch)
 
@@ -83,12 +84,19 @@ def a_gateway_that_was_killed_is_forgotten(world: World, monkeypatch: pytest.Mon
     assert announced not in peers.announced(world.lake)
 
 
-def test_the_announcement_of_a_gateway_that_renews_it_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("same_name", [False, True])
+def test_the_announcement_of_a_gateway_that_renews_it_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same_name: bool) -> None:
+    """Machines may have the same host name. Then the ids of their systems differ."""
     monkeypatch.setattr(peers, "EXPIRED_S", 0.0)
+    monkeypatch.setattr(processes, "_machine_id", lambda: "a")
     lake = Lake.create(tmp_path / "lake")
     here = peers.Announcement(lake, "127.0.0.1:1", "token")
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(socket, "gethostname", lambda: "elsewhere")
+        if same_name:
+            elsewhere.setattr(processes, "_machine_id", lambda: "b")
+            elsewhere.setattr(processes, "boot", lambda: "another boot")
+        else:
+            elsewhere.setattr(socket, "gethostname", lambda: "elsewhere")
         other = peers.Announcement(lake, "127.0.0.1:2", "another token", certificate="PEM")
     for _ in range(2):
         other.renew()

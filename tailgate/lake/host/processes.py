@@ -1,8 +1,9 @@
-"""Identification of a process: process ids are reused, but not with the same start time in the same boot."""
+"""Identification of a process, whose id may be used again, but not with the same start time in the same boot, and of its machine."""
 
 from __future__ import annotations
 
 import os
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +43,31 @@ def _started(pid: int) -> int:
         return 0
     fields = stat.rpartition(")")[2].split()  # the name, in parentheses, may contain any character
     return 0 if fields[0] in "ZX" else int(fields[19])
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine. `id`: of its system, empty if it has none, as a container. Then only `host`, the name, counts."""
+
+    host: str
+    id: str = ""
+
+    @staticmethod
+    def here() -> Machine:
+        return Machine(socket.gethostname(), _machine_id())
+
+    @property
+    def is_here(self) -> bool:
+        """Returns whether this process runs on the machine. Earlier versions wrote no id."""
+        here = Machine.here()
+        return self.host == here.host and (not self.id or not here.id or self.id == here.id)
+
+
+def _machine_id() -> str:
+    try:
+        return Path("/etc/machine-id").read_text().strip()
+    except OSError:
+        return ""
 
 
 def boot() -> str:

@@ -7,11 +7,10 @@ its announcement, so the next process that looks removes it.
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from tailgate.lake.host.processes import Process
+from tailgate.lake.host.processes import Machine, Process
 from tailgate.lake.store import documents
 from tailgate.lake.store.documents import Document
 from tailgate.lake.store.interface import Store
@@ -21,12 +20,13 @@ SUFFIX = ".json"
 
 def of_this_process() -> Document:
     """Returns the fields that name this process and its machine."""
-    return {**asdict(Process.of(os.getpid())), "host": socket.gethostname()}
+    machine = Machine.here()
+    return {**asdict(Process.of(os.getpid())), "host": machine.host, "machine": machine.id}
 
 
 def ended(announcement: Document) -> bool:
     """Returns whether the process was on this machine and does not exist any more."""
-    return _is_here(announcement) and not _process(announcement).lives()
+    return machine_of(announcement).is_here and not _process(announcement).lives()
 
 
 def running(store: Store, folder: str, *, elsewhere: bool = False) -> Iterator[tuple[str, Document]]:
@@ -38,7 +38,7 @@ def running(store: Store, folder: str, *, elsewhere: bool = False) -> Iterator[t
         announcement = documents.read(store, name)
         if announcement is None:
             continue
-        if not _is_here(announcement):
+        if not machine_of(announcement).is_here:
             if elsewhere:
                 yield name, announcement
         elif _process(announcement).lives():
@@ -47,8 +47,9 @@ def running(store: Store, folder: str, *, elsewhere: bool = False) -> Iterator[t
             store.discard([name])
 
 
-def _is_here(announcement: Document) -> bool:
-    return bool(announcement.get("host", socket.gethostname()) == socket.gethostname())  # version 0.1 wrote no host
+def machine_of(announcement: Document) -> Machine:
+    """Returns the machine of a process. Version 0.1 wrote no host."""
+    return Machine(announcement.get("host", Machine.here().host), announcement.get("machine", ""))
 
 
 def _process(announcement: Document) -> Process:

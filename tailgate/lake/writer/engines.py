@@ -8,7 +8,6 @@ outlives its Python driver by about a second, so the next engine on the machine 
 from __future__ import annotations
 
 import os
-import socket
 import time
 from collections.abc import Hashable
 from dataclasses import asdict, dataclass
@@ -17,7 +16,7 @@ from tailgate.lake import control
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, TailgateError
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import process_tls
-from tailgate.lake.host.processes import Process
+from tailgate.lake.host.processes import Machine, Process
 from tailgate.lake.store import Lock, NoLocks, documents
 from tailgate.lake.store.documents import Document
 from tailgate.lake.store.stand_by import EXPIRED_LOOKS, LOOKS
@@ -67,7 +66,7 @@ def _refused(lake: Lake) -> TailgateError:
     running = announced(lake)
     return ObjectNotInPrerequisiteState(
         f"another engine runs on the lake in {lake.store.location('')}",
-        detail=f"It is process {running.process.pid} on {running.host}, in epoch {running.epoch}." if running else None,
+        detail=f"It is process {running.process.pid} on {running.machine.host}, in epoch {running.epoch}." if running else None,
         hint="Stop it first, or replace it with --take-over.",
     )
 
@@ -79,7 +78,7 @@ class Announcement:
     epoch: int
     address: str
     token: str
-    host: str
+    machine: Machine
     process: Process
     jvm: Process | None
     certificate: str | None = None
@@ -88,11 +87,12 @@ class Announcement:
     def mine(epoch: int, address: str, token: str, jvm: int | None, certificate: str | None = None) -> Announcement:
         """Returns the announcement of this process. `jvm`: the id of its JVM's process."""
         process, of_jvm = Process.of(os.getpid()), None if jvm is None else Process.of(jvm)
-        return Announcement(epoch, address, token, socket.gethostname(), process, of_jvm, certificate)
+        return Announcement(epoch, address, token, Machine.here(), process, of_jvm, certificate)
 
     def write(self, lake: Lake) -> None:
         """Writes engine.json, unless a later epoch has written it."""
-        documents.update(lake.store, ANNOUNCEMENT, lambda before: None if before and before["epoch"] > self.epoch else asdict(self))
+        content = {**asdict(self), "host": self.machine.host, "machine": self.machine.id}
+        documents.update(lake.store, ANNOUNCEMENT, lambda before: None if before and before["epoch"] > self.epoch else content)
 
 
 def announced(lake: Lake) -> Announcement | None:
@@ -104,7 +104,8 @@ def announced(lake: Lake) -> Announcement | None:
 def _announcement(data: Document) -> Announcement:
     jvm = None if data["jvm"] is None else Process(**data["jvm"])
     process = Process(**data["process"])
-    return Announcement(data["epoch"], data["address"], data["token"], data["host"], process, jvm, data.get("certificate"))
+    machine = Machine(data["host"], data.get("machine", ""))
+    return Announcement(data["epoch"], data["address"], data["token"], machine, process, jvm, data.get("certificate"))
 
 
 def renew(lake: Lake, epoch: int) -> bool:
@@ -146,7 +147,7 @@ def wait_until_gone(announcement: Announcement, *, insist: bool) -> None:
 
     Raises 55000 on timeout. If not `insist`, returns instead, and does not wait for a running engine.
     """
-    if announcement.jvm is None or announcement.host != socket.gethostname():
+    if announcement.jvm is None or not announcement.machine.is_here:
         return
     deadline = time.monotonic() + GONE_TIMEOUT_S
     while announcement.jvm.lives():

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import http.client
 import shutil
-import socket
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -173,8 +172,10 @@ def _engine(announcement: engines.Announcement | None) -> Engine:
     try:
         answer = engines.ask(announcement, control.HEALTH, ANSWER_S)
     except (OSError, http.client.HTTPException, ValueError):
-        here = announcement.host == socket.gethostname()
-        return Engine("not answering" if not here or announcement.process.lives() else "ended unexpectedly", announcement.epoch)
+        return Engine(
+            "not answering" if not announcement.machine.is_here or announcement.process.lives() else "ended unexpectedly",
+            announcement.epoch,
+        )
     return Engine("running", announcement.epoch, answer)
 
 
