@@ -48,12 +48,13 @@ def backup(options: argparse.Namespace) -> int:
 def restore(options: argparse.Namespace) -> int:
     """Creates a lake from a backup, or prints the names of all backups."""
     from tailgate.lake.readers import backups
+    from tailgate.lake.writer import restored_state
 
     if options.list:
         for one in backups.backups(options.source):
             print(one.path.name)
         return 0
-    restored = backups.restore(options.source, options.data, options.at)
+    restored = restored_state.restore(options.source, options.data, options.at)
     print(f"{options.data}: restored from {restored.path.name}")
     return 0
 

@@ -22,13 +22,14 @@ from tailgate.lake.host.scratch import ROOT
 from tailgate.lake.log.uploaded_state import UPLOADED, name_of, read
 from tailgate.lake.readers import backups as module
 from tailgate.lake.readers import holds, subscriptions
-from tailgate.lake.readers.backups import back_up, backups, restore
+from tailgate.lake.readers.backups import back_up, backups
 from tailgate.lake.readers.verification import findings
 from tailgate.lake.store import documents
 from tailgate.lake.store.bucket import BucketStore
 from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.inbox import Inbox
 from tailgate.lake.writer.log_writer import open_epoch
+from tailgate.lake.writer.restored_state import restore
 from tailgate.lake.writer.rounds import Follower
 from testing.s3 import S3
 from tests.lake.life import BAG, FEED, KEYED, STEPS, Life, short_history
@@ -173,6 +174,27 @@ def test_the_uploaded_state_is_in_a_backup(bucket: BucketStore, tmp_path: Path) 
         assert listed is not None
         assert [bytes(lake.store.get(name)).decode() for name in listed["files"]] == listed["files"]
         assert not lake.store.exists("state/0/0/1_a.changelog")
+
+
+def test_the_state_of_a_folder_is_restored_into_a_bucket(bucket: BucketStore, tmp_path: Path) -> None:
+    """An entry names it as uploaded, also if the lake was restored from a bucket before. Files of other folders are left out."""
+    life = Life(tmp_path / "lake", 1, tmp_path)
+    needed = ["state/0/0/2_b.changelog", "state/0/0/1_a.zip", "state/0/0/SSTs/x.sst"]
+    for name in (*needed, "state/old/0/0/1_c.changelog"):
+        life.lake.store.put(name, name.encode())
+    state = '{"partitions": 1, "stores": {"0": {"version": 2, "ids": ["b"]}}}'
+    life.writer.append(state=state, extra={**life.writer.newest.extra, UPLOADED: 1})
+    back_up(life.lake, tmp_path / "backups")
+    restore(tmp_path / "backups", bucket.location(""))
+    lake = Lake(bucket.location(""))
+    header = lake.log.newest()
+    assert header is not None
+    assert header.state == state
+    assert {**(read(lake.store, header) or {}), "files": None} == {"folder": "state", "state": state, "files": None}
+    assert sorted((read(lake.store, header) or {})["files"]) == sorted(needed)
+    assert [bytes(bucket.get(name)).decode() for name in needed] == needed
+    assert not bucket.exists("state/old/0/0/1_c.changelog")
+    assert [f.problem for f in findings(lake) if f.problem is not None] == []
 
 
 def test_state_that_is_removed_meanwhile(bucket: BucketStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

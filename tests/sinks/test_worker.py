@@ -25,10 +25,11 @@ from tailgate.lake.errors import ConnectionFailure
 from tailgate.lake.folder import Lake
 from tailgate.lake.log import segments
 from tailgate.lake.readers import reading
-from tailgate.lake.readers.backups import back_up, restore
+from tailgate.lake.readers.backups import back_up
 from tailgate.lake.tables import checkpoints
 from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.log_writer import open_epoch
+from tailgate.lake.writer.restored_state import restore
 from tailgate.lake.writer.rounds import Follower
 from tailgate.sinks.session import Session
 from tailgate.sinks.status import Copy

@@ -6,19 +6,24 @@ import threading
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from tailgate.cli import main
 from tailgate.lake.folder import Lake
-from tailgate.lake.readers.backups import restore
+from tailgate.lake.store.bucket import BucketStore
+from tailgate.lake.writer.restored_state import restore
 from testing.engine_process import EngineProcess, rows
 from tests.statements.conftest import World
 from tests.tables.world import Served
 
 WRITERS = 2
-LOST_STATE = ("state that the log names is missing", "all state is made again", "is filled again")
+LOST_STATE = ("state that the log names is missing", "all state is made again", "is filled again", "cannot be downloaded")
 
 
-def test_restored_views_continue(world: World, sql: psycopg.Connection, tmp_path: Path) -> None:
+@pytest.mark.parametrize("restored", ["folder", pytest.param("bucket", marks=pytest.mark.long)])
+def test_restored_views_continue(
+    world: World, sql: psycopg.Connection, tmp_path: Path, restored: str, request: pytest.FixtureRequest
+) -> None:
     sql.execute("CREATE TABLE paid (id int PRIMARY KEY, account int, amount int)")
     sql.execute("CREATE MATERIALIZED VIEW paid_by AS SELECT account, count(*) AS n, sum(amount) AS amount FROM paid GROUP BY account")
     ending, acknowledged = threading.Event(), [0] * WRITERS
@@ -46,9 +51,13 @@ def test_restored_views_continue(world: World, sql: psycopg.Connection, tmp_path
         for thread in threads:
             thread.join()
 
-    restore(target, tmp_path / "lake")
-    lake = Lake(tmp_path / "lake")
-    engine = EngineProcess(tmp_path / "lake")
+    location: Path | str = tmp_path / "lake"
+    if restored == "bucket":
+        bucket: BucketStore = request.getfixturevalue("bucket")
+        location = bucket.location("")
+    restore(target, location)
+    lake = Lake(location, tmp_path / "work-of-the-gateway")
+    engine = EngineProcess(location, work_dir=None if restored == "folder" else tmp_path / "work")
     engine.start()
     served = Served(lake)
     try:

@@ -22,7 +22,7 @@ from tailgate.engine.runtime.spark import session as spark
 from tailgate.engine.runtime.spark.circuits import sql_errors
 from tailgate.engine.runtime.spark.jvm import Jvm
 from tailgate.engine.runtime.state import restoration
-from tailgate.engine.runtime.state.files import folder_of, in_bucket
+from tailgate.engine.runtime.state.files import in_bucket
 from tailgate.engine.runtime.state.lineages import Lineages
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.engine.runtime.ticks.failures import state_lost
@@ -31,6 +31,7 @@ from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
+from tailgate.lake.log.state_files import folder_of
 from tailgate.lake.log.uploaded_state import UPLOADED
 from tailgate.lake.store.stand_by import Lease
 from tailgate.lake.writer.engines import LEASE_S

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from tailgate.lake.log.entry import Header
+from tailgate.lake.log.state_files import STATE
 from tailgate.lake.store import Store, documents
 
 UPLOADED = "uploaded"  # in `Header.extra`: the newest entry whose state has been uploaded
-STATE = "state"  # the folder
 LISTS = f"{STATE}/{UPLOADED}"
 
 

@@ -3,7 +3,7 @@
     lake ── hard links, for some seconds ──► image in `scratch` ── copy ──► TARGET/.<time> ── rename ──► TARGET/<time>
     bucket ── copies of new objects ───────► image                           │ unchanged files: hard links to the previous backup
     TARGET/<time> ── copy ──► .DATA ── rename ──► DATA
-    TARGET/<time> ── copy, without the state of a folder ──► bucket, lake.json last
+    TARGET/<time> ── copy ──► bucket, lake.json last; then an entry that names the state of a folder (`lake.writer.restored_state`)
 
 A backup is a lake: a folder with everything up to one entry of the log, whose time is its name. This is the newest entry, or an
 earlier one (`cut`). Files of a lake never change; they are created, replaced or removed. Of a lake in a bucket, a backup has the state
@@ -42,6 +42,7 @@ from tailgate.lake.folder import FILE, FOLDERS, Lake
 from tailgate.lake.host import disk, files, scratch
 from tailgate.lake.log import uploaded_state
 from tailgate.lake.log.entry import Header
+from tailgate.lake.log.state_files import STATE, folder_of, versions
 from tailgate.lake.readers import holds
 from tailgate.lake.readers.cut import cut
 from tailgate.lake.store import Store, locations
@@ -154,18 +155,39 @@ def restore(target: Path, data: Path | str, at: int | None = None) -> Backup:
 
 
 def _upload(source: Path, location: str) -> None:
-    """Copies a backup into a bucket. The file that makes it a lake is the last.
-
-    The state of a lake in a folder is left out, because no entry names an upload of it: an engine restores it.
-    """
+    """Copies a backup into a bucket. The file that makes it a lake is the last. Files of state that no list can name are left out."""
     store = locations.opened(location)
     if store.names(""):
         raise ObjectNotInPrerequisiteState(f"there are objects in {location}", hint="Restore into a new prefix.")
-    omitted = (FILE,) if (source / uploaded_state.LISTS).is_dir() else (FILE, uploaded_state.STATE)
-    paths = [path for path in source.rglob("*") if path.is_file() and path.relative_to(source).parts[0] not in omitted]
+    all_names = [path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()]
+    names = [name for name in all_names if name != FILE and not name.startswith(f"{STATE}/")]
+    names += state_files(source) or _uploaded(source)
     with ThreadPoolExecutor(UPLOADS, thread_name_prefix="upload") as threads:
-        list(threads.map(lambda path: store.adopt(path, path.relative_to(source).as_posix()), paths))
+        list(threads.map(lambda name: store.adopt(source / name, name), names))
     store.adopt(source / FILE, FILE)
+
+
+def state_files(backup: Path) -> list[str]:
+    """Returns the files of the state of a backup's newest entry. None if it lacks some, or the entry names a list of them."""
+    lake = Lake(backup)
+    header = lake.log.newest()
+    if header is None:
+        return []
+    folder, newest, listed = folder_of(header), versions(header.state), uploaded_state.read(lake.store, header)
+    is_listed = listed is not None and listed["state"] == header.state
+    if is_listed or not all((backup / version.changelog(folder)).exists() for version in newest):
+        return []
+    files_of_places = [path for version in newest for path in (backup / folder / version.place).rglob("*")]
+    return [path.relative_to(backup).as_posix() for path in files_of_places if path.is_file()]
+
+
+def _uploaded(backup: Path) -> list[str]:
+    """Returns the list of uploaded files that a backup's newest entry names, and those of them that the backup has."""
+    store, header = Lake(backup).store, Lake(backup).log.newest()
+    listed = None if header is None else uploaded_state.read(store, header)
+    if header is None or listed is None:
+        return []
+    return [name for name in (uploaded_state.name_of(header.extra[uploaded_state.UPLOADED]), *listed["files"]) if store.exists(name)]
 
 
 # ---- the image -----------------------------------------------------------------------------------------------------------------
@@ -228,7 +250,7 @@ def _copy_all(lake: Lake, image: Path, earlier: Sequence[Path], at: int | None) 
         _take_tree(store, f"tables/{name}", image, earlier)
     is_bucket = locations.is_bucket(lake.location)
     if not is_bucket:
-        _take_tree(store, uploaded_state.STATE, image)
+        _take_tree(store, STATE, image)
     header = lake.log.look()
     if header is None:
         raise ObjectNotInPrerequisiteState("the lake has no log", hint="An engine writes the first entry when it starts.")
@@ -242,7 +264,7 @@ def _copy_all(lake: Lake, image: Path, earlier: Sequence[Path], at: int | None) 
     _take_tree(store, "segments", image, earlier, lambda name: int(name.partition("-")[0 if is_cut else 2] or 0) <= newest)
     _take_tree(store, "catalog", image, earlier, lambda name: name.isdecimal() and int(name) <= newest)
     if not is_bucket:
-        _take_tree(store, uploaded_state.STATE, image)
+        _take_tree(store, STATE, image)
     if is_cut:
         cut(Lake(image), header.n, header.epoch)
     _without_gaps(Lake(image).store, header.inbox)
@@ -272,7 +294,7 @@ def _take_uploaded(store: Store, header: Header, image: Path, earlier: Sequence[
         return
     list_name, listed = uploaded_state.name_of(header.extra[uploaded_state.UPLOADED]), uploaded_state.read(store, header)
     names = {list_name, *(listed["files"] if listed is not None else ())}
-    store.export_tree(uploaded_state.STATE, image, earlier, lambda path: f"{uploaded_state.STATE}/{path}" in names)
+    store.export_tree(STATE, image, earlier, lambda path: f"{STATE}/{path}" in names)
     missing = sorted(name for name in names if not (image / name).exists())
     if missing and is_needed:
         raise _Removed(missing[0])

@@ -24,10 +24,11 @@ from tailgate.lake.catalog import Item
 from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import Entry
 from tailgate.lake.log.uploaded_state import LISTS, UPLOADED
-from tailgate.lake.readers.backups import back_up, restore
+from tailgate.lake.readers.backups import back_up
 from tailgate.lake.store import documents
 from tailgate.lake.store.bucket import BucketStore
 from tailgate.lake.writer.log_writer import Writer, open_epoch
+from tailgate.lake.writer.restored_state import restore
 from testing.engine_process import EngineProcess, until
 from testing.s3 import S3
 from tests.tables.world import Served
@@ -231,6 +232,24 @@ def test_the_newest_changelogs_name_all_versions_since_the_list(uploaded: Upload
     uploaded.append(state(s0=(3, "d"), s1=(1, "c")), {changelog(0, 3, "d"): b"four"})
     uploaded.complete()
     assert uploaded.lineages == {"0/0": [(1, "a"), (2, "b"), (3, "d")], "1/0": [(1, "c")]}
+
+
+def test_changelogs_without_later_versions_stay_as_they_are(uploaded: Uploaded) -> None:
+    """Such a changelog names all versions since the snapshot in the list."""
+    uploaded.append(state(s0=(1, "a"), s1=(1, "c")), {changelog(1, 1, "c"): b"three"})
+    assert changelog(0, 1, "a") in uploaded.complete()
+    assert uploaded.lineages == {"1/0": [(1, "c")]}
+
+
+def test_a_folder_has_several_files_of_a_version(uploaded: Uploaded, caplog: pytest.LogCaptureFixture) -> None:
+    """One is that of a failed attempt. The list of a restored folder has both, and does not say which one the next version follows."""
+    ids, attempt = state(s0=(2, "b")), changelog(0, 1, "failed")
+    uploaded.append(ids, {changelog(0, 2, "b"): b"two"})
+    uploaded.upload(ids, [changelog(0, 1, "a"), attempt, changelog(0, 2, "b")])
+    assert set(uploaded.complete()) == {changelog(0, 1, "a"), attempt, changelog(0, 2, "b")}
+    uploaded.append(state(s0=(3, "c")), {changelog(0, 3, "c"): b"three"})
+    assert changelog(0, 3, "c") not in uploaded.complete()
+    assert "has not been uploaded by an engine since then" in caplog.text
 
 
 def test_more_versions_than_a_changelog_names(

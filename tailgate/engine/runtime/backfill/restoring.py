@@ -14,7 +14,7 @@ from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import stream
-from tailgate.lake.log.uploaded_state import STATE
+from tailgate.lake.log.state_files import STATE
 from tailgate.lake.readers import reading
 
 AFTER = "after-"  # prefix of the folders of restored state; the number of the newest entry follows

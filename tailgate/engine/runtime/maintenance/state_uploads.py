@@ -14,10 +14,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tailgate.engine.runtime.state.files import folder_of, needed
+from tailgate.engine.runtime.state.files import needed
 from tailgate.engine.runtime.state.lineages import Lineages
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.errors import Replaced
+from tailgate.lake.log.state_files import folder_of
 from tailgate.lake.log.uploaded_state import LISTS, UPLOADED, name_of
 from tailgate.lake.store import documents
 

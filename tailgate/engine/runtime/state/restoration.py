@@ -3,8 +3,11 @@
 newest entry n ──► uploaded entry u ──► state/uploaded/<u>: the files of its state ──► working folder
 ──► entries u+1 … n: the changelogs of their ticks ──► working folder
 
-The newest changelogs name only the versions since the newest snapshot of the first machine, which may not be in the bucket. So they are
-written with the names of all versions since the snapshot in the list.
+The changelogs of later ticks name only the versions since the newest snapshot of the first machine, which may not be in the bucket. So
+the newest ones are written with the names of all versions since the snapshot in the list.
+
+The list of a lake that was restored from a backup of a folder (`restored_state`) has all files of the folder, also those of attempts that
+have failed, until an engine has uploaded the state itself, in its first seconds.
 """
 
 from __future__ import annotations
@@ -15,12 +18,13 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tailgate.engine.runtime.state.files import changed, folder_of, in_bucket, logged, versions
+from tailgate.engine.runtime.state.files import changed, in_bucket, logged
 from tailgate.engine.runtime.state.lineages import Lineage
 from tailgate.lake.errors import Gone
 from tailgate.lake.folder import Lake
 from tailgate.lake.log import uploaded_state
 from tailgate.lake.log.entry import Header
+from tailgate.lake.log.state_files import folder_of, versions
 from tailgate.lake.log.uploaded_state import UPLOADED
 from tailgate.lake.store import Store, locations
 
@@ -61,7 +65,7 @@ class _Download:
         self._lake, self._newest, self._scratch, self._copy = lake, newest, scratch, copy
         self._folder = folder_of(newest)
         self.names: set[str] = set()
-        self._last = {version.changelog(self._folder) for version in versions(newest.state)}
+        self._last = {version.changelog(self._folder): version.place for version in versions(newest.state)}
 
     def run(self) -> str | None:
         """Downloads the state. Returns why it cannot be, or None."""
@@ -79,16 +83,23 @@ class _Download:
                 self.names |= names
                 state = header.state
             lineages: dict[str, list[tuple[int, str]]] = defaultdict(list)
+            later = {version.place for version in changed(listed["state"], state)}
             for version in logged(folder, self.names):
-                lineages[version.place].append((version.version, version.id))
+                if version.place in later:
+                    lineages[version.place].append((version.version, version.id))
             if (longest := max(map(len, lineages.values()), default=0)) > LINEAGE_MAX:
                 return f"there are {longest} versions since the snapshot that was uploaded"
+            if any(len(dict(lineage)) < len(lineage) for lineage in lineages.values()):
+                return "the state of a folder was restored, and has not been uploaded by an engine since then"
             self._fetch(listed["files"])
+            for name in (name for name, place in self._last.items() if place not in lineages):
+                self._lake.local.put(name, bytes(self._scratch.get(name)))
         except Gone:
             return f"entries after {uploaded} were removed"
         except FileNotFoundError as error:
             return f"a file is missing: {error}"
-        self._copy(self._scratch.location(folder), self._lake.local.location(folder), lineages)
+        if lineages:
+            self._copy(self._scratch.location(folder), self._lake.local.location(folder), lineages)
         self._scratch.discard_folder(folder)
         return None
 

@@ -37,7 +37,7 @@ from tailgate.lake.errors import Replaced, TailgateError, Uncertain
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.log.entry import Header
-from tailgate.lake.log.uploaded_state import STATE
+from tailgate.lake.log.state_files import STATE
 from tailgate.lake.writer.inbox import TABLE, UNCOMMITTED, Inbox, Record
 from tailgate.lake.writer.log_writer import Writer
 

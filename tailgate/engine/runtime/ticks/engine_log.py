@@ -18,13 +18,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailgate.engine.runtime.state.files import folder_of
 from tailgate.engine.runtime.ticks.ages import Ages
 from tailgate.engine.runtime.ticks.view_errors import Failing
 from tailgate.lake.catalog import Catalog, Change
 from tailgate.lake.errors import CrashShutdown, Replaced, Uncertain
 from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import Header
+from tailgate.lake.log.state_files import folder_of
 from tailgate.lake.writer.log_writer import Writer
 
 Changes = Sequence[tuple[int, bytes | memoryview | pa.Table]]
