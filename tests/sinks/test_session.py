@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 import uuid
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
-from tailgate.lake.errors import TailgateError
+from tailgate.lake.errors import ConnectionFailure, TailgateError
 from tailgate.sinks import progress
 from tailgate.sinks.envelope import Event
 from tailgate.sinks.failures import Fenced, Replaced
@@ -21,6 +25,7 @@ from tailgate.sinks.settings import Settings
 from tests.sinks.feed import records, until
 
 SINK = 16400
+SESSIONS_MAX = 3
 
 
 def unstopped() -> bool:
@@ -186,3 +191,39 @@ def test_undecided_records_are_followed_by_an_aborted_transaction(kafka: Kafka, 
     other.abort_transaction(10)
     sees(kafka, topic, [(b"k", b"1"), (b"k", b"2")])
     second.close()
+
+
+def test_a_transaction_that_a_killed_broker_has_forgotten(tmp_path: Path, lake_id: str) -> None:
+    """The coordinator's last records are lost, and those of the transaction are not. No timeout ends it, but a session does."""
+    kafka = Kafka(tmp_path / "kafka")
+    kafka.start()
+    topic, reached = f"out-{lake_id}", Progress(3, 1000, 0, True, "a")
+
+    def dies() -> None:
+        raise RuntimeError("killed")
+
+    try:
+        first = opened(kafka, lake_id)
+        first.commit([Event(b"k", b"1")], reached)
+        sees(kafka, topic, [(b"k", b"1")])
+        (transactions,) = kafka.data.glob("log/__transaction_state-*/*.log")
+        size = transactions.stat().st_size
+        with pytest.raises(RuntimeError):
+            first.commit([Event(b"k", b"2")], Progress(4, 1001, 0, True, "a"), dies)
+        assert transactions.stat().st_size > size
+        os.kill(kafka.pid, signal.SIGKILL)
+        kafka.stop()
+        os.truncate(transactions, size)
+        kafka.start()
+        for _ in range(SESSIONS_MAX):  # the broker may refuse the sequence numbers of the next session, which a worker replaces
+            session = opened(kafka, lake_id)
+            assert session.progress == reached
+            with suppress(ConnectionFailure):
+                session.commit([Event(b"k", b"2")], Progress(4, 1001, 0, True, "b"))
+                break
+            session.close()
+        sees(kafka, topic, [(b"k", b"1"), (b"k", b"2")])
+        session.close()
+        first.close()
+    finally:
+        kafka.stop()
