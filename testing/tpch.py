@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import random
 from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import psycopg
+from psycopg.sql import SQL, Identifier
+from pyarrow import csv
 
 from tailgate.lake import sortable
 from tailgate.lake.catalog import Catalog, Change, items
@@ -88,11 +93,30 @@ def generated(scale: float) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+def copy_tables(source: duckdb.DuckDBPyConnection, target: psycopg.Connection[Any], money: Type) -> None:
+    """Creates the tables, whose numerics have the type `money`, with the rows of DuckDB in another database."""
+    for name, columns in TABLES.items():
+        types = (f"{column} {money if type == MONEY else type}" for column, type in columns.items())
+        target.execute(SQL(f"CREATE TABLE {name} ({', '.join(types)})"))  # type: ignore[arg-type]
+        rows = io.BytesIO()
+        csv.write_csv(source.execute(f"SELECT * FROM {name}").to_arrow_table(), rows, csv.WriteOptions(include_header=False))
+        with target.cursor().copy(SQL("COPY {} FROM STDIN (FORMAT csv)").format(Identifier(name))) as copy:
+            copy.write(rows.getvalue())
+
+
+def texts(connection: psycopg.Connection[Any], query: str) -> list[tuple[str | None, ...]]:
+    """Returns the texts of the rows of a query as a server sends them."""
+    result = connection.execute(SQL(query)).pgresult  # type: ignore[arg-type]
+    assert result is not None
+    values = ((result.get_value(row, column) for column in range(result.nfields)) for row in range(result.ntuples))
+    return [tuple(None if value is None else value.decode() for value in row) for row in values]
+
+
 class Shop:
     """TPC-H's tables and rows with the interface of a world, as `Views` expects it."""
 
     def __init__(self, server: duckdb.DuckDBPyConnection, seed: int, money: Type = MONEY) -> None:
-        """`money`: the type of numerics, declared or GENERAL."""
+        """The numerics have the type `money`, which is declared or GENERAL."""
         self.server, self.random = server, random.Random(seed)
         self.tables = tuple(
             Table(i.id, i.name, tuple(replace(c, type=money) if c.type == MONEY else c for c in i.columns), i.key)

@@ -18,8 +18,9 @@ digits: the state of their operators has these types.
 By the rules `OF_GENERAL`, which the queries of ksqlDB and views of earlier versions follow, a result is general
 (`lake.types`) if an operand is. By the rules `WITH_GENERAL`, all other results are general, too: quotients, averages,
 roots, results that may have more than 38 digits, and choices between values of several scales. Queries that no view
-maintains follow these rules. New views follow the rules `MAINTAINED`: the same, but arrays and the arguments of functions
-that only DuckDB computes with general numerics are fixed.
+maintains follow these rules. New views follow the rules `MAINTAINED`: the same, but the arguments of functions that only
+DuckDB computes with general numerics are fixed. By the rules `FIXED_ARRAYS`, which earlier views follow, so are the elements
+of arrays.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from functools import wraps
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import GENERAL, NUMERIC_PRECISION, NUMERIC_SCALE, Type, numeric
 
-UNIFORM, EXACT, WITH_GENERAL, OF_GENERAL, MAINTAINED = 1, 2, 3, 4, 5  # the rules by which a query is typed
+UNIFORM, EXACT, WITH_GENERAL, OF_GENERAL, FIXED_ARRAYS, MAINTAINED = 1, 2, 3, 4, 5, 6  # the rules by which a query is typed
 DIGITS = {"int2": 5, "int4": 10, "int8": 19}  # of integers
 DIVISOR_DIGITS_MIN = 9  # before the decimal point of a divisor
 PRODUCT_SCALE_MAX = 18  # of a product that may have more than 38 digits; a larger scale leaves too few digits before the point
@@ -59,17 +60,22 @@ def sized(precision: int, scale: int) -> Type:
 
 def may_be_general() -> bool:
     """Returns whether results of fixed operands may be general."""
-    return _rules.get() in (WITH_GENERAL, MAINTAINED)
+    return _rules.get() in (WITH_GENERAL, FIXED_ARRAYS, MAINTAINED)
 
 
 def keeps_general() -> bool:
     """Returns whether general columns are read as they are; otherwise with 16 digits after the decimal point."""
-    return _rules.get() in (WITH_GENERAL, OF_GENERAL, MAINTAINED)
+    return _rules.get() in (WITH_GENERAL, OF_GENERAL, FIXED_ARRAYS, MAINTAINED)
 
 
 def is_maintained() -> bool:
     """Returns whether general results are only those that a view can maintain."""
-    return _rules.get() in (OF_GENERAL, MAINTAINED)
+    return _rules.get() in (OF_GENERAL, FIXED_ARRAYS, MAINTAINED)
+
+
+def elements_may_be_general() -> bool:
+    """Returns whether the elements of arrays, and values that an aggregate collects, may be general."""
+    return _rules.get() in (WITH_GENERAL, MAINTAINED)
 
 
 @contextmanager
@@ -81,8 +87,8 @@ def without_general() -> Iterator[None]:
 
 @contextmanager
 def of_elements(is_array: bool = True) -> Iterator[None]:
-    """Types the elements of arrays within the context: in views they are fixed. Other values follow the rules as they are."""
-    with typed_by(EXACT if is_array and is_maintained() else _rules.get()):
+    """Types the elements of arrays within the context: in earlier views they are fixed. Other values follow the rules as they are."""
+    with typed_by(EXACT if is_array and keeps_general() and not elements_may_be_general() else _rules.get()):
         yield
 
 
@@ -232,6 +238,10 @@ def rounded_to(type: Type, digits: int | None) -> Type:
 @_general_if_any_is
 def whole(types: tuple[Type, ...]) -> Type:
     return numeric(0)
+
+
+def factorial(types: tuple[Type, ...]) -> Type:
+    return GENERAL if elements_may_be_general() else whole(types)
 
 
 def integer(types: tuple[Type, ...]) -> Type:

@@ -15,7 +15,7 @@ from tailgate.lake.catalog.codec import decode_item, encode_item
 from tailgate.lake.types import BOOL, GENERAL, INT4, NUMERIC, Field, Type, numeric
 from tailgate.sql.bind import bind_query, bind_view
 from tailgate.sql.definitions import bind_definition
-from tailgate.sql.numeric_types import EXACT, MAINTAINED, OF_GENERAL, UNIFORM
+from tailgate.sql.numeric_types import EXACT, FIXED_ARRAYS, MAINTAINED, OF_GENERAL, UNIFORM
 from tailgate.sql.plan import Query, Reduce
 from tailgate.sql.plan.correlation import nodes
 from tailgate.sql.render.duckdb import render
@@ -144,8 +144,10 @@ def test_views_keep_general_columns_by_their_rules() -> None:
         ("coalesce(d, 0)", GENERAL, numeric(2), numeric(2)),
         ("coalesce(d, '0')", GENERAL, declared, declared),
         ("d * d * d * d", GENERAL, numeric(8), numeric(8)),
-        ("ARRAY[d, 1]", numeric(2).array(), numeric(2).array(), numeric(2).array()),
-        ("array_append(ARRAY[d], coalesce(d, 0))", numeric(2).array(), numeric(2).array(), numeric(2).array()),
+        ("ARRAY[d, 1]", GENERAL.array(), numeric(2).array(), numeric(2).array()),
+        ("array_append(ARRAY[d], coalesce(d, 0))", GENERAL.array(), numeric(2).array(), numeric(2).array()),
+        ("array_agg(x)", GENERAL.array(), numeric(16).array(), numeric(16).array()),
+        ("factorial(i)", GENERAL, numeric(0), numeric(0)),
         (RECURSION.format("UNION ALL", "x"), GENERAL, numeric(16), numeric(16)),
         (RECURSION.format("UNION ALL", "1.5"), GENERAL, numeric(16), numeric(16)),
         (RECURSION.format("UNION", "x"), numeric(16), numeric(16), numeric(16)),
@@ -166,6 +168,25 @@ def test_views_keep_general_columns_by_their_rules() -> None:
             assert isinstance(statement, CreateView)
             replaced = create_view(statement, text, catalog.apply(Change((earlier,))), replacing=earlier)
             assert (replaced.columns, replaced.numeric_rules) == (earlier.columns, rules), expression
+
+
+def test_views_with_fixed_elements_of_arrays_keep_them() -> None:
+    columns = (Field("x", GENERAL), Field("d", Type("numeric", (10, 2))), Field("i", INT4))
+    catalog = Catalog().apply(Change((Source(Catalog().next_id, "n", columns, None, stored=True, envelope="upsert"),)))
+    for expression, type in {
+        "ARRAY[d, 1]": numeric(2).array(),
+        "ARRAY(SELECT x FROM n)": numeric(16).array(),
+        "array_agg(x)": numeric(16).array(),
+        "array_agg(DISTINCT x)": numeric(16).array(),
+        "mode() WITHIN GROUP (ORDER BY x)": numeric(16),
+        "array_fill(i, ARRAY[2])": INT4.array(),
+        "factorial(i)": numeric(0),
+        "to_number('1', '9')": NUMERIC,
+        "d / i": GENERAL,
+    }.items():
+        item = view(f"CREATE VIEW v AS SELECT {expression} AS c FROM n", catalog)
+        assert item.columns[0].type != type or expression == "d / i", expression
+        assert bind_definition(replace(item, numeric_rules=FIXED_ARRAYS), catalog).columns[0].type == type, expression
 
 
 def summed(query: Query) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from tailgate.sql.functions.arithmetic import INTEGERS, OVERFLOW, UNDERFLOW
 from tailgate.sql.functions.entry import Function, Kind, ResultType, duckdb_error, spark_error, strict, udf
-from tailgate.sql.numeric_types import common_scale, largest_scale, rounded, trimmed, whole
+from tailgate.sql.numeric_types import common_scale, factorial, largest_scale, rounded, trimmed, whole
 
 LAST_DIGIT = "the last digit may differ"
 NEGATIVE_ROOT = "cannot take square root of a negative number"
@@ -116,7 +116,7 @@ ROWS = (
     *(udf(name, (t, t), t, f"{name}_{t}") for name in ("gcd", "lcm") for t in ("int4", "int8")),
     udf("gcd", (N, N), common_scale, "numeric_gcd"),
     udf("lcm", (N, N), largest_scale, "numeric_lcm"),
-    udf("factorial", ("int8",), whole),
+    udf("factorial", ("int8",), factorial),
     _row("scale", (N,), "int4", strict("{scale0}", 1), strict("{scale0}::INTEGER", 1)),
     udf("min_scale", (N,), "int4"),
     _row("trim_scale", (N,), trimmed, "{0}", "{0}"),

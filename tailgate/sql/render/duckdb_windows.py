@@ -15,6 +15,7 @@ from tailgate.sql.functions.aggregates import COLLECTING, STRICT
 from tailgate.sql.functions.windows import FRAMED
 from tailgate.sql.plan import Bound, Frame, Literal, Scalar, Window, WindowCall
 from tailgate.sql.plan.rewriting import columns_of
+from tailgate.sql.plan.sort_keys import sort_key
 from tailgate.sql.render.duckdb_aggregates import filter_clause, general_values, order_by, sort_terms
 from tailgate.sql.render.templates import fill_template
 
@@ -110,6 +111,10 @@ def _range_term(node: Window, spell: Spell) -> str:
     match type.name:
         case "int2" | "int4" | "int8":
             text = f"CAST({text} AS HUGEINT)"
+        case "time":  # microseconds
+            text = f"CAST({text} AS HUGEINT)"
+        case "interval":
+            text = spell(sort_key(key.expression))
         case "date":
             text = f"CAST({text} AS TIMESTAMP)"
         case "numeric":
@@ -143,14 +148,20 @@ def _bound(bound: Bound, frame: Frame, node: Window, spell: Spell) -> str:
     if frame.mode != "range":
         negative = f"error('[22013] frame {which} offset must not be negative')"
         return f"(CASE WHEN {text} < 0 THEN {negative} WHEN {text} IS NULL THEN {none} ELSE {text} END) {bound.kind.upper()}"
+    key = node.order[0].expression.type.name
     match bound.offset.type.name:
+        case "interval" if key == "time":
+            text = f"CAST(({text}).micros AS HUGEINT)"
+        case "interval" if key == "interval":
+            text = spell(sort_key(bound.offset))
         case "interval":
             text = INTERVAL.replace("{0}", text)
         case "int8":
             text = f"CAST({text} AS HUGEINT)"
         case "numeric":
             text = f"CAST({text} AS DECIMAL(38,{node.order[0].expression.type.decimal[1]}))"
-    is_negative = f"{text} < {'INTERVAL 0 DAY' if bound.offset.type.name == 'interval' else '0'}"
+    is_interval = bound.offset.type.name == "interval" and key not in ("time", "interval")
+    is_negative = f"{text} < {'INTERVAL 0 DAY' if is_interval else '0'}"
     if bound.offset.type.name in ("float4", "float8"):
         is_negative += f" OR isnan({text})"
     negative = "error('[22013] invalid preceding or following size in window function')"

@@ -90,7 +90,7 @@ def plain(value: Any, type: Type) -> Any:
 def shown(value: Any, type: Type, loose: bool) -> Any:
     """Returns a value in a comparable form. With `loose`, equal values have the same form."""
     if value is not None and type.is_array:
-        return tuple(shown(v, type.element, loose or type.name == "numeric") for v in value)  # numerics have one scale
+        return tuple(shown(v, type.element, loose) for v in value)
     value = plain(value, type)
     if value is not None and type.name == "numeric":
         number = sortable.loaded(*value) if isinstance(value, tuple) else value
@@ -129,7 +129,7 @@ def compared(session: Any, folder: Path, relation: Relation, queries: Iterable[s
             names = [c.name for c in item.columns]
             query_as_text = f"SELECT {', '.join(f'{n}::text' for n in names)} FROM ({text}) AS q({', '.join(names)})"
             answer = relation.server.execute(query_as_text).fetchall()  # type: ignore[arg-type]
-            bare = [Type(t.name, is_array=t.is_array, general=t.name == "numeric" and not t.is_array) for t in types]
+            bare = [Type(t.name, is_array=t.is_array, general=t.name == "numeric") for t in types]
             expected = counted([None if v is None else parsed(v, t) for v, t in zip(row, bare, strict=True)] for row in answer)
             query = bind_query(text, views.catalog, numeric_rules=WITH_GENERAL)
             adhoc = counted(relation.engine.execute(render(query.plan)).fetchall(), [c.type for c in query.columns])

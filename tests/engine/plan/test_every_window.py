@@ -21,13 +21,18 @@ pytestmark = pytest.mark.spark
 TOGETHER = 4  # calls per view
 EACH = 6  # cases per function
 # `n` is unique, so an order that ends with it is total
-COLUMNS = {"n": INT4, "k": INT4, "i": INT4, "d": Type("date"), "m": Type("numeric", (14, 2)), "x": Type("text"), "u": Type("interval")}
+COLUMNS = {
+    "n": INT4, "k": INT4, "i": INT4, "d": Type("date"), "m": Type("numeric", (14, 2)), "h": Type("time"), "v": Type("interval"),
+    "x": Type("text"), "u": Type("interval"),
+}  # fmt: skip
 VALUES = ("i", "d", "m", "x", "u")
 AGGREGATES = ("count(*)", "count({a})", "sum(i)", "avg(i::float8)", "min({a})", "max({a})", "array_agg({a})", "sum(m)", "bool_or(i > 0)")
 SHOWING = ("", "ROWS")  # functions that depend on the order of rows need a total order
 MODES = (*SHOWING, "RANGE", "GROUPS")
 ROW_BOUNDS = ("UNBOUNDED PRECEDING", "2 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "3 FOLLOWING", "UNBOUNDED FOLLOWING")
-RANGES = {"i": ("3", "0"), "d": ("'1 mon'", "'1 day'"), "m": ("2.5", "0")}  # offsets for each ordering column
+RANGES = {  # offsets for each ordering column
+    "i": ("3", "0"), "d": ("'1 mon'", "'1 day'"), "m": ("2.5", "0"), "h": ("'90 min'", "'1 day'"), "v": ("'24:00'", "'1 mon -3 days'"),
+}  # fmt: skip
 EXCLUDED = ("", "", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES")
 
 
@@ -37,6 +42,8 @@ def row(chance: random.Random, numbers: itertools.count[int]) -> tuple[str | Non
         "i": ["0", "1", "3", "7", "-2", None],
         "d": ["2024-01-31", "2024-02-29", "2024-03-01", None],
         "m": ["1.5", "4", "-2.25", None],
+        "h": ["00:00", "00:30", "01:45", "23:15", "24:00", None],
+        "v": ["1 day", "24:00", "1 mon", "30 days -1 sec", "-2 days 5 hours", "0", None],
     }
     rest = [chance.choice(SAMPLES[t]) if chance.random() < 0.5 else random_value(t, chance) for t in ("text", "interval")]
     return (str(next(numbers)), *(chance.choice(values) for values in few.values()), *rest)
@@ -51,7 +58,7 @@ def call(function: Function, chance: random.Random) -> str:
 def over(modes: tuple[str, ...], chance: random.Random) -> str:
     parts = ["PARTITION BY k"] if chance.random() < 0.6 else []
     mode = chance.choice(modes)
-    column = chance.choice(("i", "d", "m"))
+    column = chance.choice(tuple(RANGES))
     direction = chance.choice(("", " DESC", " NULLS FIRST", " DESC NULLS LAST"))
     if mode == "RANGE":
         offsets = [f"{o} {way}" for o in RANGES[column] for way in ("PRECEDING", "FOLLOWING")]

@@ -87,6 +87,27 @@ SELECT k, sum(x) OVER (PARTITION BY k), avg(y) OVER (PARTITION BY k) FROM t
 SELECT k, count(x), count(*) FILTER (WHERE x = y) FROM t GROUP BY k
 SELECT ROW(x, y) = ROW(y, x), row_to_json(q) FROM (SELECT x, y FROM t) q
 ~ SELECT k, x, count(*), grouping(x) FROM t GROUP BY GROUPING SETS ((k, x), (k), ())
+SELECT k, ARRAY[x, y, d, 1, 2.50], ARRAY[d / 3, x], ARRAY[d, 7], (ARRAY[x, y])[1], ARRAY[x, y] || d, array_append(ARRAY[x], y) FROM t
+SELECT k, array_cat(ARRAY[x], ARRAY[d]), array_prepend(1.5, ARRAY[y, x]), cardinality(ARRAY[x, y]), trim_array(ARRAY[x, y], 1) FROM t
+SELECT k, ARRAY[x, y] = ARRAY[y, x], ARRAY[x, 1] < ARRAY[y, 2], ARRAY[x, y] >= ARRAY[1, d], ARRAY[x] IS DISTINCT FROM ARRAY[y] FROM t
+SELECT k, ARRAY[x, 1] @> ARRAY[y], ARRAY[y] <@ ARRAY[d, x], ARRAY[x, y] && ARRAY[d, 1], array_position(ARRAY[y, d], x) FROM t
+SELECT k, array_positions(ARRAY[x, y, 1.50], 1.5), array_remove(ARRAY[x, y, d], 1), array_replace(ARRAY[x, y], 1, d) FROM t
+SELECT k, width_bucket(x, ARRAY[0, 1.5, 10]), array_to_string(ARRAY[x, y], ','), ARRAY[x, y]::text, to_jsonb(ARRAY[x]) FROM t
+SELECT k, u, '{1.10,2}'::numeric[], (x::text || ',1')::text FROM t, unnest(ARRAY[x, y, 1.000]) AS u
+SELECT k, array_agg(x ORDER BY x, x::text), array_agg(y ORDER BY y DESC, y::text) FILTER (WHERE k > 1) FROM t GROUP BY k
+SELECT k, array_agg(d ORDER BY d), array_agg(d / 7 ORDER BY d) FROM t GROUP BY k
+SELECT k, array_agg(DISTINCT trim_scale(x)), array_agg(DISTINCT d / 2 ORDER BY d / 2 DESC) FROM t GROUP BY k
+~ SELECT array_agg(DISTINCT x) FROM t
+~ SELECT k, mode() WITHIN GROUP (ORDER BY x), mode() WITHIN GROUP (ORDER BY y DESC), mode() WITHIN GROUP (ORDER BY d) FROM t GROUP BY k
+~ SELECT ARRAY[x], count(*) FROM t GROUP BY ARRAY[x]
+~ SELECT DISTINCT ARRAY[x, d] FROM t
+SELECT a.k, b.x FROM t a JOIN t b ON ARRAY[a.x] = ARRAY[b.y]
+SELECT k, ARRAY(SELECT b.y FROM t b WHERE b.k = a.k ORDER BY b.y, b.y::text) FROM t a
+SELECT k, array_fill(x, ARRAY[2])::text, array_fill(y, ARRAY[k, 2], ARRAY[0, 1])::text, (array_fill(d / 3, ARRAY[2], ARRAY[-1]))[-1] FROM t
+SELECT k, rank() OVER (ORDER BY ARRAY[x, y]), first_value(ARRAY[x]) OVER (PARTITION BY k ORDER BY x, x::text) FROM t
+SELECT k, factorial(20 * k), to_number(k || '.50', '99.999'), factorial(k) / 3 FROM t
+SELECT k, greatest(ARRAY[x], ARRAY[y]), coalesce(ARRAY[x], ARRAY[1]), CASE WHEN k > 1 THEN ARRAY[x] ELSE ARRAY[1, d] END FROM t
+SELECT k, sum(u) FROM (SELECT k, unnest(ARRAY[x, d]) AS u FROM t) q GROUP BY k
 """.strip().splitlines()
 
 
@@ -136,7 +157,8 @@ SELECT k, sum(a) / sum(b), sum(a) / count(*), min(a) * 1.10, avg(a) * 2 - 1, avg
 SELECT k, to_jsonb(a / 3), json_build_object('x', a / 3), jsonb_agg(a / 3 ORDER BY a, b, e, i, j) FROM t GROUP BY k, a
 WITH RECURSIVE r (n, x) AS (SELECT k, a / 2 FROM t UNION ALL SELECT n + 1, x / 3 + 0.5 FROM r WHERE n < 5) SELECT n, x FROM r
 WITH RECURSIVE r (n, x) AS (SELECT k, 1 + b FROM t UNION ALL SELECT n + 1, x * x * x FROM r WHERE n < 4) SELECT n, sum(x) FROM r GROUP BY n
-SELECT k, array_agg(a ORDER BY a), array_agg((a / 2)::numeric(20, 4) ORDER BY a) FROM t GROUP BY k
+SELECT k, array_agg(a ORDER BY a), array_agg(a / 2 ORDER BY a), array_agg((a / 2)::numeric(20, 4) ORDER BY a) FROM t GROUP BY k
+SELECT k, ARRAY[a, b], ARRAY[a, i, j], ARRAY[a / 3, 1], array_agg(b / 3 ORDER BY b) FILTER (WHERE i > 0) FROM t GROUP BY k, a, b, i, j
 """.strip().splitlines()
 
 

@@ -12,8 +12,13 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidPrecedingOrFollowin
 from tailgate.lake.types import TIMESTAMP, numeric
 from tailgate.sql.binder.types.overloads import operator, result
 from tailgate.sql.functions.aggregates import ANY_NULL, MAINTAINED, WITHIN_GROUP
+from tailgate.sql.functions.entry import Function
+from tailgate.sql.functions.set_returning import DAY
 from tailgate.sql.plan import Bound, Call, Literal, Scalar, Window, WindowCall
+from tailgate.sql.plan.sort_keys import sort_key
 
+MICROS_OF_TIME = Function("microseconds", ("time",), "numeric", *("CAST({0} AS DECIMAL(38,0))",) * 2)
+MICROS_OF_INTERVAL = Function("microseconds", ("interval",), "numeric", *("CAST({0}.micros AS DECIMAL(38,0))",) * 2)
 NEGATIVE = "invalid preceding or following size in window function"
 
 
@@ -42,7 +47,7 @@ def _bound(bound: Bound, call: WindowCall, node: Window, entering: OperatorInput
         return operators.FrameBound(bound.kind)
     offset = bound.offset
     if call.frame.mode == "range":
-        if isinstance(offset, Literal) and _negative(offset):
+        if isinstance(offset, Literal) and _negative(offset, node.order[0].expression.type.name):
             raise InvalidPrecedingOrFollowingSize(NEGATIVE, position=call.position)
         return operators.FrameBound(bound.kind, 0, entering.column(_reached(bound, node)))
     if not isinstance(offset, Literal) or not isinstance(offset.value, int):
@@ -53,10 +58,17 @@ def _bound(bound: Bound, call: WindowCall, node: Window, entering: OperatorInput
     return operators.FrameBound(bound.kind, offset.value)
 
 
-def _negative(offset: Literal) -> bool:
+def _negative(offset: Literal, key: str) -> bool:
+    """Returns whether an offset is negative for a sort key of this type."""
     value = offset.value
     if isinstance(value, tuple):
-        return any(isinstance(part, int) and part < 0 for part in value)
+        months, days, micros = (part for part in value if isinstance(part, int))
+        match key:
+            case "time":
+                return micros < 0
+            case "interval":
+                return (months * 30 + days) * DAY + micros < 0
+        return min(months, days, micros) < 0
     return not isinstance(value, str | bytes | None) and not value >= 0
 
 
@@ -70,6 +82,10 @@ def _key(node: Window) -> Scalar:
             return cast_to(scalar, numeric(scalar.type.decimal[1]))
         case "date":
             return cast_to(scalar, TIMESTAMP)
+        case "time":
+            return Call(MICROS_OF_TIME, (scalar,), numeric(0))
+        case "interval":
+            return sort_key(scalar)
     return scalar
 
 
@@ -77,6 +93,11 @@ def _reached(bound: Bound, node: Window) -> Scalar:
     """Returns the value at which a row's frame starts or ends."""
     key, offset = _key(node), bound.offset
     assert offset is not None
+    match node.order[0].expression.type.name:
+        case "time":
+            offset = Call(MICROS_OF_INTERVAL, (offset,), numeric(0))
+        case "interval":
+            offset = sort_key(offset)
     sign = "-" if (bound.kind == "preceding") != node.order[0].descending else "+"
     other = offset if offset.type.name in ("interval", key.type.name) else cast_to(offset, key.type)
     function = operator(sign, (key.type, other.type), None)

@@ -27,9 +27,10 @@ from tailgate.sql.binder.types.overloads import arguments, fixed, function, oper
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.aggregates import HYPOTHETICAL, RANGE_AGGREGATES, VARIANCES, WITHIN_GROUP
 from tailgate.sql.functions.casts import OUTPUT
+from tailgate.sql.functions.general import templates as general_templates
 from tailgate.sql.functions.multidimensional import templates as multidimensional
 from tailgate.sql.grammar.names import position
-from tailgate.sql.numeric_types import is_maintained, may_be_general
+from tailgate.sql.numeric_types import elements_may_be_general, may_be_general
 from tailgate.sql.plan import AggregateCall, Call, Case, Literal, Not, Scalar, SortKey
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rows import TO_JSON, fields, is_row, of_row, unless_null
@@ -109,8 +110,7 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
         operands = [with_dimensions(operands[0])]
     aggregate = function(name, tuple(s.type for s in operands), at)
     casts = tuple(inner.known(a) for a in arguments(aggregate, operands, inner.parameters))
-    compared = COMPARING if may_be_general() else ORDERING
-    if name == "mode" or (parts.distinct and name not in compared) or (name == "array_agg" and is_maintained()):
+    if not _takes_general(name, distinct=parts.distinct):
         casts = tuple(map(fixed, casts))
     aggregate, casts, type = specialized(aggregate, casts)
     order = [SortKey(inner.typed(n.this), bool(n.args.get("desc")), bool(n.args.get("nulls_first"))) for n in parts.order or []]
@@ -128,6 +128,8 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
     direct = casts[: len(nodes)]
     if parts.distinct:
         order = _of_arguments(order, parts.order or [], [inner.known(o) for o in operands], direct)
+    if name == "array_agg" and parts.distinct and direct[0].type.general:
+        aggregate, order = replace(aggregate, duckdb=general_templates.DISTINCT_ARRAY), order or [SortKey(direct[0], False, False)]
     if parts.within is not None:
         order = [
             SortKey(s, bool(n.args.get("desc")), bool(n.args.get("nulls_first")))
@@ -142,6 +144,13 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
         direct = tuple(_where(condition, s) for s in direct)
         order = [replace(k, expression=_where(condition, k.expression)) for k in order]
     return AggregateCall(aggregate, direct, type, parts.distinct, condition, tuple(order), at)
+
+
+def _takes_general(name: str, *, distinct: bool) -> bool:
+    """Returns whether an aggregate takes general numerics by the current rules; otherwise they become fixed."""
+    if name in ("array_agg", "mode"):
+        return elements_may_be_general()
+    return not distinct or name in (COMPARING if may_be_general() else ORDERING)
 
 
 def _where(condition: Scalar, scalar: Scalar) -> Scalar:

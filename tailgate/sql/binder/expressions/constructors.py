@@ -25,7 +25,7 @@ from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.multidimensional import templates
 from tailgate.sql.grammar.names import COLLATIONS, position
-from tailgate.sql.numeric_types import is_maintained, may_be_general, of_elements
+from tailgate.sql.numeric_types import elements_may_be_general, is_maintained, may_be_general, of_elements
 from tailgate.sql.plan import (
     Call,
     Case,
@@ -53,7 +53,7 @@ def _cast(binder: ExpressionBinder, node: exp.Cast, target: Type) -> Scalar:
     value = bind_as(binder, node.this, target)
     is_text = value.type == UNKNOWN or (value.type.name in STRINGS and not value.type.is_array)
     is_ad_hoc = may_be_general() and not is_maintained()
-    if target.is_array and is_text and is_ad_hoc and target.element == NUMERIC:
+    if target.is_array and is_text and elements_may_be_general() and target.element == NUMERIC:
         target = replace(GENERAL, is_array=True, multidimensional=target.multidimensional)
     # an array has the dimensions of the value, which a text tells when it is read
     if target.is_array and (value.type.multidimensional or (is_text and value.type != UNKNOWN and is_ad_hoc)):
@@ -92,7 +92,7 @@ def bind_array(binder: ExpressionBinder, node: exp.Array) -> Scalar:
 
 def array_of(binder: ExpressionBinder, nodes: list[exp.Expr], scalars: list[Scalar], at: int | None) -> Scalar:
     """Returns an array of scalars, which `nodes` are. Raises 42804, 2202E."""
-    scalars = list(map(fixed, scalars)) if is_maintained() else scalars
+    scalars = scalars if elements_may_be_general() else list(map(fixed, scalars))
     with of_elements():
         elements, type = binder.unify(nodes, scalars, "ARRAY")
     if type.is_array:

@@ -18,7 +18,7 @@ from tailgate.sql.binder.types.dimensions import with_dimensions
 from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.grammar.names import position
-from tailgate.sql.numeric_types import is_maintained
+from tailgate.sql.numeric_types import elements_may_be_general
 from tailgate.sql.plan import Column, Not, Project, Relation, Scalar
 from tailgate.sql.plan.properties import is_volatile
 from tailgate.sql.plan.subqueries import Subquery, as_scalar
@@ -56,7 +56,7 @@ def bind_array(binder: ExpressionBinder, node: exp.Subquery, at: int | None) -> 
     if len(relation.columns) != 1:
         raise SyntaxError_("subquery must return only one column", position=at)
     column = relation.columns[0]
-    if is_maintained() and column.type.general:
+    if column.type.general and not elements_may_be_general():
         element = fixed(Column(0, column.type))
         column = replace(column, type=element.type)
         relation = Project(relation, (element,), (column,))

@@ -47,7 +47,7 @@ Mode = Literal["rows", "range", "groups"]
 BoundKind = Literal["unbounded preceding", "preceding", "current row", "following", "unbounded following"]
 # Types of RANGE's offset by the type of the sort key; None: the type of the key.
 OFFSETS: dict[str, Type | None] = {
-    **dict.fromkeys(("date", "timestamp", "timestamptz"), INTERVAL),
+    **dict.fromkeys(("date", "timestamp", "timestamptz", "time", "interval"), INTERVAL),
     **dict.fromkeys(("int2", "int4", "int8"), INT8),
     **dict.fromkeys(("float4", "float8", "numeric"), None),
 }

@@ -17,7 +17,7 @@ from tailgate.sql.binder.queries.record_functions import FUNCTIONS, POPULATE, bi
 from tailgate.sql.binder.scope import Scope
 from tailgate.sql.binder.set_returning import in_step
 from tailgate.sql.binder.types.coercion import from_name
-from tailgate.sql.binder.types.overloads import arguments, function, result
+from tailgate.sql.binder.types.overloads import arguments, function, specialized
 from tailgate.sql.functions import catalogue
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import Call, Generate, Literal, Project, Relation, Scalar
@@ -123,8 +123,8 @@ def _call(binder: Expressions, node: exp.Anonymous, nodes: list[exp.Expr]) -> Ca
     at = position(node)
     operands = [binder.bind(n) for n in nodes]
     row = function(str(node.this), tuple(s.type for s in operands), at)
-    casts = arguments(row, operands, binder.parameters)
-    return Call(row, casts, result(row, casts), at)
+    row, casts, type = specialized(row, arguments(row, operands, binder.parameters))
+    return Call(row, casts, type, at)
 
 
 def _routine(node: exp.Expr, call: exp.Anonymous, binder: Expressions, items: tuple[Function, ...]) -> tuple[Relation, Scope]:

@@ -122,7 +122,7 @@ def _preferred(name: str, type: Type) -> bool:
 
 def arguments(function: Function, operands: list[Scalar], parameters: Parameters) -> tuple[Scalar, ...]:
     """Casts the arguments to the argument types of the chosen function."""
-    if numeric_types.is_maintained() and _has_arrays(function):
+    if numeric_types.keeps_general() and not numeric_types.elements_may_be_general() and _has_arrays(function):
         operands = list(map(fixed, operands))
         with numeric_types.of_elements():
             return arguments(function, operands, parameters)
@@ -245,8 +245,9 @@ def specialized(function: Function, operands: tuple[Scalar, ...]) -> tuple[Funct
 
     General numerics become fixed ones, with 16 digits after the decimal point, for a function that takes only these.
     """
-    if function.name == "array_fill" and not numeric_types.is_maintained() and numeric_types.may_be_general():
-        filling = replace(function, spark="", duckdb=multidimensional.FILLS[len(operands)])
+    if function.name == "array_fill" and numeric_types.elements_may_be_general():
+        spark, duckdb = multidimensional.FILLS[len(operands)]
+        filling = replace(function, spark=spark, duckdb=duckdb)
         return filling, operands, result(function, operands).array(multidimensional=True)
     if function.name == "array_agg" and operands[0].type.multidimensional:
         return replace(function, duckdb=multidimensional.COLLECTED), operands, result(function, operands)
@@ -283,7 +284,8 @@ def _with_general(function: Function, operands: tuple[Scalar, ...], type: Type) 
     if is_fixed and operands and (row := general_templates.of_fixed(function, operands[0].type)) is not None:
         return row, operands, GENERAL
     names = _expanded(function, len(operands))
-    if (row := general_templates.general(function)) is not None and (row.spark or not numeric_types.is_maintained()):
+    opaque = any(name == "any" and not s.type.general for name, s in zip(names, operands, strict=True))  # a row with a general field
+    if not opaque and (row := general_templates.general(function)) is not None and (row.spark or not numeric_types.is_maintained()):
         casts = tuple(_to_general(s) if name in ("numeric", "numeric[]") else s for name, s in zip(names, operands, strict=True))
         return row, casts, _as_array(GENERAL, type) if type.name == "numeric" else type
     if all(name not in ("numeric", "numeric[]") for name in names) or function.unified:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from decimal import ROUND_FLOOR, Decimal
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from tailgate.lake import sortable
@@ -105,6 +106,17 @@ def general_variance_texts(function: str, values: list[str]) -> Decimal | None:
 def general_unique(values: list[Decimal]) -> list[Decimal]:
     """Returns one of the values that are equal."""
     return list({arithmetic.trim_scale(v) if v.is_finite() else str(v): v for v in values}.values())
+
+
+@udf("general[]", to="general")
+def general_mode(values: list[Decimal]) -> Decimal | None:
+    """Returns the most frequent of values in order; of those that are equal, the first."""
+    most, mode = 0, None
+    for _, equal in groupby(values, sortable.key):
+        first, *others = equal
+        if len(others) + 1 > most:
+            most, mode = len(others) + 1, first
+    return mode
 
 
 # --- casts ---------------------------------------------------------------------------------------

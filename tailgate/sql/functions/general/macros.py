@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from tailgate.lake.sortable import KEY_DIGITS, KEY_SCALE, SCALE_MAX
 from tailgate.lake.types import GENERAL_DUCKDB
+from tailgate.values.numeric.scales import GROUP, SIGNIFICANT_DIGITS
 
 FACTOR_MAX = 10**18 - 1  # of both factors, so that the product has less than 38 digits; a DECIMAL(18, 0)
 TERM_MAX = 10**37  # of both terms
@@ -34,6 +35,10 @@ _KEY_SMALL = f"a.s <= {KEY_SCALE} AND abs(a.u) < tg_power_of_ten(a.s + {KEY_DIGI
 _SUM_SMALL = f"a.s <= {KEY_SCALE} AND abs(a.u) < tg_power_of_ten(a.s + {SUM_DIGITS})"
 _LONG = "CAST(CAST(a.u AS DECIMAL(18,0)) AS BIGINT)"  # without the first cast DuckDB takes 15 times as long
 _PLACES = "CAST(tg_power_of_ten(a.s - n) AS BIGINT)"
+# The scale of a quotient follows from the first groups of four digits of both operands (`values.numeric.scales`). A number's
+# place is that of its first digit in its group: 40 is the digit before the decimal point.
+POINT = 40
+DIVIDEND_DIGITS = 37  # of a dividend with the zeros that the scale of the quotient needs
 
 
 def _sum(name: str, sign: str) -> str:
@@ -65,6 +70,20 @@ def _whole(name: str, correction: str) -> str:
     )
 
 
+def _leading(a: str) -> str:
+    """Returns the first group of digits of a small number."""
+    size = f"(tg_general_place({a}) % {GROUP} + 1)"
+    zeros, rest = (f"CAST(tg_power_of_ten(greatest({n}, 0)) AS BIGINT)" for n in (f"{size} - {_count(a)}", f"{_count(a)} - {size}"))
+    return f"(abs({_LONG.replace('a.', f'{a}.')}) * {zeros}) // {rest}"
+
+
+def _count(a: str) -> str:
+    """Returns the number of digits of a small number; of zero, up to the digit before the decimal point."""
+    return f"CASE WHEN {a}.u = 0 THEN {a}.s + 1 ELSE length(CAST(abs({_LONG.replace('a.', f'{a}.')}) AS VARCHAR)) END"
+
+
+_DIVIDEND = "CAST(abs(a.u) AS HUGEINT) * CAST(tg_power_of_ten(n - a.s + b.s) AS HUGEINT)"
+_DIVISOR = "CAST(abs(b.u) AS HUGEINT)"
 _DIGITS = "lpad(ltrim(CAST(a.u AS VARCHAR), '-'), CAST(greatest(a.s + 1, length(ltrim(CAST(a.u AS VARCHAR), '-'))) AS INTEGER), '0')"
 MACROS = (
     f"tg_power_of_ten(n) AS CAST([{_POWERS}] AS DECIMAL(38,0)[])[n + 1]",
@@ -81,6 +100,20 @@ MACROS = (
     (
         f"tg_general_remainder_any(a, b) AS CASE WHEN a.s = b.s AND {_small('a')} AND {_small('b')} AND b.u <> 0"
         f" THEN tg_general({_LONG} % {_LONG.replace('a.', 'b.')}, a.s) ELSE tg_general_remainder(a, b) END"
+    ),
+    f"tg_general_place(a) AS {_count('a')} - a.s + {POINT - 1}",
+    # the scale of a quotient of small numbers, or NULL
+    (
+        f"tg_general_quotient_scale(a, b) AS CASE WHEN {_small('a')} AND {_small('b')} AND b.u <> 0 AND greatest(a.s, b.s) < {SHIFT_MAX}"
+        f" THEN greatest({SIGNIFICANT_DIGITS} - {GROUP} * (tg_general_place(a) // {GROUP} - tg_general_place(b) // {GROUP}"
+        f" - CAST({_leading('a')} <= {_leading('b')} AS INTEGER)), a.s, b.s) END"
+    ),
+    # the quotient with this scale
+    (
+        "tg_general_divide_any(a, b, n) AS CASE WHEN n IS NULL THEN tg_general_divide(a, b)"
+        f" WHEN tg_general_place(a) - {POINT - 1} + n + b.s <= {DIVIDEND_DIGITS}"
+        " THEN tg_general(CAST(CAST(sign(a.u) * sign(b.u) AS HUGEINT)"
+        f" * (({_DIVIDEND} * 2 + {_DIVISOR}) // ({_DIVISOR} * 2)) AS DECIMAL(38,0)), n) ELSE tg_general_divide(a, b) END"
     ),
     "tg_general_negate_any(a) AS CASE WHEN a.u IS NOT NULL THEN tg_general(- a.u, a.s) ELSE tg_general_negate(a) END",
     "tg_general_abs_any(a) AS CASE WHEN a.u >= 0 THEN a WHEN a.u < 0 THEN tg_general(- a.u, a.s) ELSE tg_general_abs(a) END",

@@ -11,14 +11,21 @@ from decimal import Decimal
 from tailgate.lake.types import NUMERIC_PRECISION, Type
 from tailgate.sql.functions import ranges
 from tailgate.sql.functions.aggregates import VARIANCES
-from tailgate.sql.functions.arrays import NULL_POSITION, NULL_THRESHOLDS, WITHOUT_POSITION
+from tailgate.sql.functions.arrays import ELEMENT, NULL_POSITION, NULL_THRESHOLDS, ROWS, WITHOUT_POSITION
 from tailgate.sql.functions.comparison import SIGNS, nested_duckdb
-from tailgate.sql.functions.entry import Function, duckdb_error, strict
+from tailgate.sql.functions.entry import Function, duckdb_error, spark_error, strict
+from tailgate.sql.numeric_types import elements_may_be_general
 
 N, ARRAY = "numeric", "numeric[]"
 DIGITS_64 = 18  # of decimals that DuckDB computes as 64-bit integers
 TEXT = "tg_general_to_text_any({0})"
-_BINARY = {"+": "add_any", "-": "subtract_any", "*": "multiply_any", "/": "divide", "%": "remainder_any", "^": "power"}
+_BINARY = {"+": "add_any", "-": "subtract_any", "*": "multiply_any", "%": "remainder_any", "^": "power"}
+# a quotient's scale is computed once, and used several times
+DIVISION = (
+    "list_transform(list_transform([{'a': %s, 'b': %s}],"
+    " lambda tg_q: {'a': tg_q.a, 'b': tg_q.b, 's': tg_general_quotient_scale(tg_q.a, tg_q.b)}),"
+    " lambda tg_q: tg_general_divide_any(tg_q.a, tg_q.b, tg_q.s))[1]"
+)
 _FUNCTIONS = {
     "mod": "remainder_any", "div": "div", "gcd": "gcd", "lcm": "lcm", "log": "log", "power": "power", "pow": "power",
 }  # fmt: skip
@@ -32,11 +39,11 @@ _FIXED_SUM = "CAST(sum({distinct}{0}){filter} AS DECIMAL(38,%s))"
 _KEYS = ("tg_general_key_any({0})", "tg_general_key_any({1})")
 _KEYED = "{{'k': tg_general_key_any({{0}}), 's': {}}}"
 # equal elements of arrays have equal keys; their display scales differ
-_ELEMENT = "tg_general_key_any(tg_x)"
+_ELEMENT_KEY = "tg_general_key_any(tg_x)"
 _ARRAYS = ("list_transform({0}, lambda tg_x: tg_general_key_any(tg_x))", "list_transform({1}, lambda tg_x: tg_general_key_any(tg_x))")
 _CONTAINS = "coalesce(list_contains(%s, tg_y), false)"
 _POSITIONS = (
-    f"list_filter(list_transform({{0}}, lambda tg_x, tg_i: CASE WHEN {_ELEMENT} IS NOT DISTINCT FROM {_KEYS[1]}"
+    f"list_filter(list_transform({{0}}, lambda tg_x, tg_i: CASE WHEN {_ELEMENT_KEY} IS NOT DISTINCT FROM {_KEYS[1]}"
     " THEN CAST(tg_i AS INTEGER) END), lambda tg_p: tg_p %s)"
 )
 _NO_NULLS = f"CASE WHEN len(list_filter({{1}}, lambda tg_x: tg_x IS NULL)) > 0 THEN {duckdb_error('22004', NULL_THRESHOLDS)} ELSE "
@@ -63,6 +70,7 @@ RANGES: dict[tuple[str, str, tuple[str, ...]], tuple[str, str]] = {
 # by kind, name and types of the arguments
 TEMPLATES: dict[tuple[str, str, tuple[str, ...]], str] = {
     **{("operator", sign, (N, N)): f"tg_general_{name}({{0}}, {{1}})" for sign, name in _BINARY.items()},
+    ("operator", "/", (N, N)): DIVISION % ("{0}", "{1}"),
     **{("function", name, (N, N)): f"tg_general_{call}({{0}}, {{1}})" for name, call in _FUNCTIONS.items()},
     **{("function", name, (N,)): f"tg_general_{call}({{0}})" for name, call in _UNARY.items()},
     **{("function", name, (N,)): f"tg_general_{name}_any({{0}}, 0)" for name in ("round", "trunc")},
@@ -72,9 +80,10 @@ TEMPLATES: dict[tuple[str, str, tuple[str, ...]], str] = {
     ("operator", "@>", (ARRAY, ARRAY)): _contains(*_ARRAYS),
     ("operator", "<@", (ARRAY, ARRAY)): _contains(*reversed(_ARRAYS)),
     ("operator", "&&", (ARRAY, ARRAY)): strict(f"(len(list_filter({_ARRAYS[1]}, lambda tg_y: {_CONTAINS % _ARRAYS[0]})) > 0)", 2),
-    ("function", "array_remove", (ARRAY, N)): f"list_filter({{0}}, lambda tg_x: {_ELEMENT} IS DISTINCT FROM {_KEYS[1]})",
+    ("set", "unnest", (ARRAY,)): "{0}",
+    ("function", "array_remove", (ARRAY, N)): f"list_filter({{0}}, lambda tg_x: {_ELEMENT_KEY} IS DISTINCT FROM {_KEYS[1]})",
     ("function", "array_replace", (ARRAY, N, N)): (
-        f"list_transform({{0}}, lambda tg_x: CASE WHEN {_ELEMENT} IS NOT DISTINCT FROM {_KEYS[1]} THEN {{2}} ELSE tg_x END)"
+        f"list_transform({{0}}, lambda tg_x: CASE WHEN {_ELEMENT_KEY} IS NOT DISTINCT FROM {_KEYS[1]} THEN {{2}} ELSE tg_x END)"
     ),
     ("function", "array_position", (ARRAY, N)): f"({_POSITIONS % 'IS NOT NULL'})[1]",
     ("function", "array_position", (ARRAY, N, "int4")): (
@@ -82,7 +91,7 @@ TEMPLATES: dict[tuple[str, str, tuple[str, ...]], str] = {
     ),
     ("function", "array_positions", (ARRAY, N)): _POSITIONS % "IS NOT NULL",
     ("function", "width_bucket", (N, ARRAY)): strict(
-        f"{_NO_NULLS}CAST(len(list_filter({{1}}, lambda tg_x: {nested_duckdb('>=', _KEYS[0], _ELEMENT)})) AS INTEGER) END", 2
+        f"{_NO_NULLS}CAST(len(list_filter({{1}}, lambda tg_x: {nested_duckdb('>=', _KEYS[0], _ELEMENT_KEY)})) AS INTEGER) END", 2
     ),
     ("prefix", "-", (N,)): "tg_general_negate_any({0})",
     ("prefix", "+", (N,)): "{0}",
@@ -96,14 +105,20 @@ TEMPLATES: dict[tuple[str, str, tuple[str, ...]], str] = {
     ("function", "to_number", ("text", "text")): "tg_text_to_general(tg_to_number({0}, {1}))",
     **{signature: duckdb for signature, (_, duckdb) in RANGES.items()},
     ("aggregate", "sum", (N,)): _SUM,
-    ("aggregate", "avg", (N,)): f"tg_general_divide({_SUM}, {_COUNT % 'tg_general_key_any({0})'})",
+    ("aggregate", "avg", (N,)): DIVISION % (_SUM, _COUNT % "tg_general_key_any({0})"),
+    ("aggregate", "mode", ("any",)): "tg_general_mode(list({0}{order}){present})",
     ("aggregate", "min", (N,)): f"arg_min({{0}}, {_KEYED.format('{0}.s')}){{present}}",
     ("aggregate", "max", (N,)): f"arg_max({{0}}, {_KEYED.format('- {0}.s')}){{present}}",
     **{("aggregate", name, (N,)): f"tg_general_variance('{name}', {{values}})" for name in VARIANCES},
 }
+# array_agg with DISTINCT and the values in order
+DISTINCT_ARRAY = (
+    "list_transform([list({0}{order}){filter}], lambda tg_l: list_filter(tg_l, lambda tg_x, tg_i: tg_i = 1"
+    " OR tg_general_key_any(tg_x) IS DISTINCT FROM tg_general_key_any(tg_l[tg_i - 1])))[1]"
+)
 # aggregates of integers and of fixed numerics whose result is general
 OF_FIXED: dict[tuple[str, str], str] = {
-    **{("avg", t): f"tg_general_divide(tg_integer_to_general({_FIXED_SUM % '0'}), {_COUNT % '{0}'})" for t in ("int2", "int4", "int8")},
+    **{("avg", t): DIVISION % (f"tg_integer_to_general({_FIXED_SUM % '0'})", _COUNT % "{0}") for t in ("int2", "int4", "int8")},
     **{
         (name, t): f"tg_general_variance_texts('{name}', list({{distinct}}CAST({{0}} AS VARCHAR)){{present}})"
         for name in VARIANCES
@@ -136,10 +151,31 @@ def _java(name: str) -> str:
     return name.removesuffix("_any")
 
 
+def _key(value: str) -> str:
+    return f"tg_general_key({value})"
+
+
+def _of_keys() -> dict[tuple[str, str, tuple[str, ...]], str]:
+    """Returns Spark's templates of functions that compare elements and return none, from those of other arrays."""
+    templates: dict[tuple[str, str, tuple[str, ...]], str] = {}
+    for row in ROWS:
+        types = tuple(ARRAY if name.endswith("array") else N if name in ("anyelement", ELEMENT) else name for name in row.arguments)
+        if row.name in (*SIGNS, "@>", "<@", "&&", "array_position", "array_positions"):
+            template = row.spark
+            for n, type in enumerate(types):
+                value = f"{{{n}}}"
+                keys = {ARRAY: f"transform({value}, tg_k -> {_key('tg_k')})", N: _key(value)}
+                template = template.replace(value, keys.get(type, value))
+            templates[row.kind, row.name, types] = template
+    return templates
+
+
+_HAS_NULL = f"CASE WHEN exists({{1}}, tg_x -> tg_x IS NULL) THEN {spark_error('22004', NULL_THRESHOLDS)} ELSE "
 MAINTAINED = "maintained"  # the template of an aggregate, which is not used
 # Spark's templates; views compute the other functions with fixed numerics
 SPARK: dict[tuple[str, str, tuple[str, ...]], str] = {
     **{("operator", sign, (N, N)): f"tg_general_{_java(name)}({{0}}, {{1}})" for sign, name in _BINARY.items()},
+    ("operator", "/", (N, N)): "tg_general_divide({0}, {1})",
     **{("function", name, (N, N)): f"tg_general_{_java(call)}({{0}}, {{1}})" for name, call in _FUNCTIONS.items()},
     **{("function", name, (N,)): f"tg_general_{_java(call)}({{0}})" for name, call in _UNARY.items()},
     **{("function", name, (N,)): f"tg_general_{name}({{0}}, 0)" for name in ("round", "trunc")},
@@ -154,14 +190,34 @@ SPARK: dict[tuple[str, str, tuple[str, ...]], str] = {
     ("function", "to_jsonb", (N,)): "tg_general_to_json({0})",
     ("function", "to_json", (N,)): "tg_general_to_json({0})",
     **{signature: spark for signature, (spark, _) in RANGES.items()},
+    **_of_keys(),
+    ("set", "unnest", (ARRAY,)): "{0}",
+    ("function", "array_remove", (ARRAY, N)): f"filter({{0}}, tg_x -> NOT ({_key('tg_x')} <=> {_key('{1}')}))",
+    ("function", "array_replace", (ARRAY, N, N)): (
+        f"transform({{0}}, tg_x -> CASE WHEN {_key('tg_x')} <=> {_key('{1}')} THEN {{2}} ELSE tg_x END)"
+    ),
+    ("function", "width_bucket", (N, ARRAY)): strict(
+        f"{_HAS_NULL}size(filter({{1}}, tg_x -> tg_general_compare({{0}}, tg_x) >= 0)) END", 2
+    ),
+    ("aggregate", "mode", ("any",)): MAINTAINED,
     **{("aggregate", name, (N,)): MAINTAINED for name in ("min", "max", "sum", "avg", *VARIANCES)},
+}
+
+
+# the same of views whose arrays may have general elements; in earlier views their results are fixed
+SPARK_WITH_ELEMENTS = {
+    ("function", "factorial", ("int8",)): "tg_general_factorial({0})",
+    ("function", "to_number", ("text", "text")): "tg_to_number_general({0}, {1})",
 }
 
 
 def general(function: Function) -> Function | None:
     """Returns a row with the templates for general arguments, or None if there is none."""
     signature = function.kind, function.name, function.arguments
-    return _with(function, TEMPLATES[signature], SPARK.get(signature, "")) if signature in TEMPLATES else None
+    if signature not in TEMPLATES:
+        return None
+    added = SPARK_WITH_ELEMENTS.get(signature, "") if elements_may_be_general() else ""
+    return _with(function, TEMPLATES[signature], SPARK.get(signature, added))
 
 
 def _with(function: Function, template: str, spark: str = "") -> Function:
@@ -172,7 +228,7 @@ def of_fixed(function: Function, argument: Type) -> Function | None:
     """Returns a row of an aggregate whose result is general and whose argument is not, or None if there is none."""
     if function.name == "avg" and argument.name == N:
         total = from_fixed(Type(N, (NUMERIC_PRECISION, argument.decimal[1]))).replace("{0}", _FIXED_SUM % argument.decimal[1])
-        return _with(function, f"tg_general_divide({total}, {_COUNT % '{0}'})")
+        return _with(function, DIVISION % (total, _COUNT % "{0}"))
     template = OF_FIXED.get((function.name, argument.name))
     return None if template is None or function.kind != "aggregate" else _with(function, template)
 

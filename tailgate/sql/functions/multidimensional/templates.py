@@ -354,17 +354,23 @@ def multidimensional(function: Function) -> Function:
     return replace(function, spark=spark, duckdb=duckdb, exact=("", ""))
 
 
-NULL_FILL = duckdb_error("22004", "dimension array or low bound array cannot be null")
+NULL_FILL = "22004", "dimension array or low bound array cannot be null"
 
 
-def _fill(count: int, dimensions: str) -> str:
-    """Returns DuckDB's template of array_fill() with a number of arguments after the value. `dimensions`: SQL of the result's."""
+def _fill(count: int, dimensions: str) -> tuple[str, str]:
+    """Returns the templates of array_fill() with a number of arguments after the value. `dimensions`: SQL of the result's."""
     any_null = " OR ".join(f"{{{n}}} IS NULL" for n in range(1, count + 1))
     size = "CASE WHEN tg_d[1] = 0 THEN 0 ELSE CAST(list_product(tg_d[2:tg_d[1] + 1]) AS BIGINT) END"
-    elements = DUCKDB.let.format(value="{0}", name="tg_v", text=f"list_transform(range({size}), lambda tg_x: tg_v)")
-    array = DUCKDB.array(elements, "tg_d")
-    return f"(CASE WHEN {any_null} THEN {NULL_FILL} ELSE {DUCKDB.let.format(value=dimensions, name='tg_d', text=array)} END)"
+    lists = (
+        "array_repeat({0}, aggregate(slice(tg_d, 2, tg_d[0]), CAST(tg_d[0] > 0 AS INT), (tg_a, tg_n) -> tg_a * tg_n))",
+        DUCKDB.let.format(value="{0}", name="tg_v", text=f"list_transform(range({size}), lambda tg_x: tg_v)"),
+    )
+    templates = []
+    for engine, elements in zip(ENGINES, lists, strict=True):
+        array = engine.let.format(value=dimensions, name="tg_d", text=engine.array(elements, "tg_d"))
+        templates.append(f"(CASE WHEN {any_null} THEN {engine.fails(*NULL_FILL)} ELSE {array} END)")
+    return templates[0], templates[1]
 
 
-# by the number of arguments; in views, array_fill() returns arrays of one dimension from 1
+# by the number of arguments; in earlier views, array_fill() returns arrays of one dimension from 1
 FILLS = {2: _fill(1, "tg_dimensions_filled({1})"), 3: _fill(2, "tg_dimensions_filled_from({1}, {2})")}

@@ -28,6 +28,10 @@ final class GeneralTotals extends Counts {
   private long negativeInfinities;
   private BigDecimal sum = BigDecimal.ZERO;
   private BigDecimal squares = BigDecimal.ZERO;
+  // small numbers of one scale that are not in `scales` and `sum` yet; not used for variances
+  private int recentScale;
+  private long recentCount;
+  private long recentUnits;
 
   GeneralTotals(AggregateCall call) {
     super(call.columns[0]);
@@ -46,6 +50,7 @@ final class GeneralTotals extends Counts {
     if (row.isNullAt(column)) return;
     n += weight;
     General number = General.of(row.getStruct(column, General.FIELDS));
+    if (number.isSmall() && !variance && addSmall(number, weight)) return;
     if (number.isNan()) {
       nans += weight;
     } else if (!number.isFinite()) {
@@ -59,6 +64,26 @@ final class GeneralTotals extends Counts {
     }
   }
 
+  /** Adds a small number to the recent ones. Returns false, and adds nothing, if their sum would not fit into a long. */
+  private boolean addSmall(General number, long weight) {
+    if (number.scale() != recentScale) {
+      flush();
+      recentScale = number.scale();
+    }
+    long times = number.units() * weight, total = recentUnits + times;
+    boolean fits = Math.multiplyHigh(number.units(), weight) == times >> (Long.SIZE - 1) && ((recentUnits ^ total) & (times ^ total)) >= 0;
+    if (!fits) return false;
+    recentUnits = total;
+    recentCount += weight;
+    return true;
+  }
+
+  private void flush() {
+    if (recentCount != 0) count(recentScale, recentCount);
+    if (recentUnits != 0) sum = sum.add(BigDecimal.valueOf(recentUnits, recentScale));
+    recentCount = recentUnits = 0;
+  }
+
   private void count(int scale, long weight) {
     scales.merge(scale, weight, (a, b) -> a + b == 0 ? null : Long.valueOf(a + b));
   }
@@ -66,6 +91,8 @@ final class GeneralTotals extends Counts {
   @Override public void merge(Accumulator change, GroupValues values) {
     super.merge(change, values);
     GeneralTotals other = (GeneralTotals) change;
+    flush();
+    other.flush();
     nans += other.nans;
     infinities += other.infinities;
     negativeInfinities += other.negativeInfinities;
@@ -75,11 +102,13 @@ final class GeneralTotals extends Counts {
   }
 
   @Override public boolean isZero() {
+    flush();
     return n == 0 && nans == 0 && infinities == 0 && negativeInfinities == 0 && scales.isEmpty()
         && sum.signum() == 0 && squares.signum() == 0;
   }
 
   @Override public Object result(long rows, GroupValues values) {
+    flush();
     int scale = scales.isEmpty() ? 0 : scales.lastKey();
     if (variance) {
       boolean finite = nans == 0 && infinities == 0 && negativeInfinities == 0;
@@ -101,6 +130,7 @@ final class GeneralTotals extends Counts {
   }
 
   @Override public void write(DataOutput out) throws IOException {
+    flush();
     super.write(out);
     out.writeLong(nans);
     out.writeLong(infinities);

@@ -11,6 +11,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 import tailgate.functions.json.Jsonb;
 import tailgate.functions.json.JsonbTree;
+import tailgate.functions.numeric.General;
 import tailgate.functions.range.RangeAggregates;
 import tailgate.rows.OrderedCodec;
 import tailgate.rows.Rows.Bytes;
@@ -43,6 +44,7 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
   private final int limit;
   private final boolean unique;
   private final boolean isTotal;  // a sum, an average or a variance
+  private final boolean hasForms;  // DISTINCT of values of which equal ones have several stored forms: the first one counts
 
   OrderedAccumulator(AggregateCall call, StructType row, boolean appendOnly) {
     this.call = call;
@@ -51,7 +53,8 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
     this.type = call.columns.length > 0 ? call.type(row, 0) : null;
     this.order = new SortKeyCodec(row, call.order);
     this.isTotal = !NAMES.contains(call.function);
-    boolean isCompared = call.distinct && !isTotal;
+    this.hasForms = call.distinct && type != null && type.sameType(General.TYPE);
+    boolean isCompared = call.distinct && !hasForms;
     this.values = isCompared ? new SortKeyCodec(row, SortKeyCodec.ascending(call.columns)) : SortKeyCodec.exact(row, call.columns);
     boolean fits = switch (call.function) {
       case "array_agg" -> call.result instanceof ArrayType a && a.elementType().equals(type);
@@ -157,16 +160,10 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
   /** Returns the sum, average or variance of the first stored form of each value. */
   private Object total(long rows, GroupValues kept) {
     GeneralTotals totals = new GeneralTotals(new AggregateCall(call.function, new int[] {0}, call.result, false, -1, call.order, 0));
-    byte[] place = null;
-    try (GroupValues.Walk walk = kept.walk()) {
-      while (walk.next()) {
-        if (walk.weight() <= 0 || place != null && SortKeyCodec.begins(walk.value(), place)) continue;
-        OrderedCodec.Reader in = new OrderedCodec.Reader(walk.value());
-        order.decode(in);
-        place = Arrays.copyOf(walk.value(), in.at());
-        totals.add(new GenericInternalRow(values.decode(in)), 1);
-      }
-    }
+    each(kept, (value, times) -> {
+      totals.add(new GenericInternalRow(value), 1);
+      return true;
+    });
     return totals.result(rows, kept);
   }
 
@@ -176,11 +173,13 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
   }
 
   private void each(GroupValues kept, Each each) {
+    byte[] place = null;  // of the last value
     try (GroupValues.Walk walk = kept.walk()) {
       while (walk.next()) {
-        if (walk.weight() <= 0) continue;
+        if (walk.weight() <= 0 || place != null && SortKeyCodec.begins(walk.value(), place)) continue;
         OrderedCodec.Reader in = new OrderedCodec.Reader(walk.value());
         order.decode(in);
+        if (hasForms) place = Arrays.copyOf(walk.value(), in.at());
         if (!each.take(values.decode(in), call.distinct ? 1 : walk.weight())) return;
       }
     }

@@ -239,6 +239,8 @@ public final class Functions {
     functions.put("tg_dimensions_sliced", call(c, "sliced", numbers, numbers, numbers, numbers));
     functions.put("tg_dimensions_selected", call(c, "selected", numbers, numbers, numbers, numbers));
     functions.put("tg_dimensions_concatenated", call(c, "concatenated", numbers, numbers, numbers));
+    functions.put("tg_dimensions_filled", call(c, "filled", numbers, numbers));
+    functions.put("tg_dimensions_filled_from", call(c, "filledFrom", numbers, numbers, numbers));
     functions.put("tg_dimensions_nested", call(c, "nested", numbers, DataTypes.createArrayType(numbers, true)));
     functions.put("tg_dimensions_to_text", call(c, "toText", TEXT, TEXT_ARRAY, numbers));
     functions.put("tg_dimensions_to_json", call(c, "toJson", TEXT, TEXT_ARRAY, numbers));
@@ -286,29 +288,27 @@ public final class Functions {
     List<Expression> converted = new ArrayList<>();
     for (int i = 0; i < types.length; i++) {
       Expression argument = arguments.get(i);
-      boolean accepted = accepts(m, types[i], argument.dataType());
-      DataType type = sqlType(m, types[i]);
-      converted.add(accepted ? argument : cast(argument, type == null ? NUMERIC : type));
+      DataType type = sqlType(types[i]);
+      if (!accepts(types[i], argument.dataType())) argument = cast(argument, type == null ? NUMERIC : type);
+      converted.add(types[i] == General.class ? GeneralCalls.object(argument) : argument);
     }
+    if (m.getReturnType() == General.class) return GeneralCalls.stored(m, converted);
     return invoke(m.getDeclaringClass(), m.getName(), resultType(m, arguments), converted);
   }
 
   private static DataType resultType(Method m, List<Expression> arguments) {
     Returns returns = m.getAnnotation(Returns.class);
     if (returns != null) return DataType.fromDDL(returns.value());
-    if (m.getReturnType() != Decimal.class) return sqlType(m, m.getReturnType());
+    if (m.getReturnType() != Decimal.class) return sqlType(m.getReturnType());
     int n = arguments.size();
-    return DataTypes.createDecimalType(constant(arguments.get(n - 2)), constant(arguments.get(n - 1)));
+    return DataTypes.createDecimalType(integer(arguments.get(n - 2)), integer(arguments.get(n - 1)));
   }
 
-  /** Returns the SQL type of a Java type of a method, or null. The rows of GeneralNumerics are numbers, others intervals. */
-  private static DataType sqlType(Method m, Class<?> javaType) {
-    boolean isGeneral = javaType == InternalRow.class && m.getDeclaringClass() == GeneralNumerics.class;
-    return isGeneral ? General.TYPE : TYPES.get(javaType);
-  }
+  /** Returns the SQL type of a Java type, or null. */
+  private static DataType sqlType(Class<?> javaType) { return javaType == General.class ? General.TYPE : TYPES.get(javaType); }
 
   /** Returns whether generated code can pass a value of a SQL type as a Java type of a method. */
-  private static boolean accepts(Method m, Class<?> javaType, DataType type) {
+  private static boolean accepts(Class<?> javaType, DataType type) {
     if (javaType == int.class) return type == INT || type == DataTypes.DateType;
     if (javaType == long.class) {
       return type == BIGINT || type == DataTypes.TimestampType || type == DataTypes.TimestampNTZType;
@@ -317,7 +317,7 @@ public final class Functions {
     if (javaType == ArrayData.class) {
       return type instanceof ArrayType array && (array.elementType() instanceof StringType || array.elementType() == BINARY);
     }
-    return DataType.equalsIgnoreNullability(type, sqlType(m, javaType));
+    return DataType.equalsIgnoreNullability(type, sqlType(javaType));
   }
 
   /** Returns a builder of calls of a method with the given result type and parameter types. */
@@ -343,7 +343,7 @@ public final class Functions {
     return new Cast(argument, type, Option.empty(), EvalMode.ANSI());
   }
 
-  private static Expression invoke(Class<?> owner, String method, DataType result, List<Expression> arguments) {
+  static Expression invoke(Class<?> owner, String method, DataType result, List<Expression> arguments) {
     return new StaticInvoke(
         owner, result, method, seq(arguments), seq(List.of()), true, true, true, Option.empty());
   }
@@ -360,8 +360,8 @@ public final class Functions {
   private static Builder toNumeric(Class<?> owner) {
     return arguments -> {
       int n = arguments.size();
-      int precision = n > 1 ? constant(arguments.get(1)) : PRECISION;
-      int scale = n > 2 ? constant(arguments.get(2)) : n > 1 ? 0 : SCALE;
+      int precision = n > 1 ? integer(arguments.get(1)) : PRECISION;
+      int scale = n > 2 ? integer(arguments.get(2)) : n > 1 ? 0 : SCALE;
       List<Expression> all = List.of(arguments.get(0), literal(precision), literal(scale));
       return call(owner, "toNumeric", DataTypes.createDecimalType(precision, scale), TEXT, INT, INT).build(all);
     };
@@ -381,7 +381,7 @@ public final class Functions {
 
   private static Expression literal(Object value) { return Literal$.MODULE$.apply(value); }
 
-  private static int constant(Expression literal) { return ((Number) literal.eval(null)).intValue(); }
+  private static int integer(Expression literal) { return ((Number) literal.eval(null)).intValue(); }
 
   @SuppressWarnings("unchecked")
   private static <T> Seq<T> seq(List<? extends T> list) {

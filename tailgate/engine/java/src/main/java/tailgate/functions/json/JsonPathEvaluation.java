@@ -7,7 +7,6 @@ import java.math.RoundingMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 import tailgate.functions.json.JsonPath.Node;
@@ -243,7 +242,7 @@ final class JsonPathEvaluation {
     BigDecimal right = single(place, node, 1, value);
     BigDecimal result;
     try {
-      result = operate(sign, General.of(left).row(), General.of(right).row());
+      result = operate(sign, General.of(left), General.of(right)).value();
     } catch (SqlError e) {
       throw new PathError(e.sqlstate(), e.getMessage());
     }
@@ -257,14 +256,14 @@ final class JsonPathEvaluation {
     throw new PathError(SINGLETON, name + " operand of jsonpath operator " + node.text() + " is not a single numeric value");
   }
 
-  private static BigDecimal operate(String sign, InternalRow a, InternalRow b) {
-    return General.of(switch (sign) {
+  private static General operate(String sign, General a, General b) {
+    return switch (sign) {
       case "+" -> GeneralNumerics.generalAdd(a, b);
       case "-" -> GeneralNumerics.generalSubtract(a, b);
       case "*" -> GeneralNumerics.generalMultiply(a, b);
       case "/" -> GeneralNumerics.generalDivide(a, b);
       default -> GeneralNumerics.generalRemainder(a, b);
-    }).value();
+    };
   }
 
   private static JsonNumber number(BigDecimal value) { return new JsonNumber(value.toPlainString()); }

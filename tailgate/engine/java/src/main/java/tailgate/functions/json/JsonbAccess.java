@@ -182,7 +182,7 @@ public final class JsonbAccess {
 
   public static InternalRow toGeneral(UTF8String json) {
     number(json, "numeric");
-    return GeneralNumerics.textToGeneral(json);
+    return GeneralNumerics.textToGeneral(json).row();
   }
 
   public static UTF8String toText(UTF8String json) { return json; }

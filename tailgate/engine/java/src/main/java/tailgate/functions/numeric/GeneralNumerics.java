@@ -15,12 +15,13 @@ import tailgate.functions.Returns;
 /**
  * Functions of general numerics. {@code tailgate/values/numeric} computes the same and names the sources.
  *
- * <p>Generated code calls them ({@code Functions}); arguments are not NULL, and rows are stored forms of
- * {@link General}.
+ * <p>Generated code calls them ({@code Functions}); arguments are not NULL.
  */
 public final class GeneralNumerics {
   private static final String KEY = "struct<f1:decimal(38,0),f2:binary>";
   private static final UTF8String QUOTE = UTF8String.fromString("\"");
+  private static final long OVERFLOW = Long.MIN_VALUE;  // in place of a result that does not fit into a long
+  private static final int FACTORIAL_MAX = 32_177;  // a larger one has more digits than a numeric may have
   static final int GROUP = 4;  // digits
   static final int SIGNIFICANT_DIGITS = 16;  // at least, of a rounded result
   static final int DISPLAY_SCALE_MAX = 1_000;  // of a rounded result
@@ -30,30 +31,46 @@ public final class GeneralNumerics {
   // ---- order ------------------------------------------------------------------------------------
 
   @Returns(KEY)
-  public static InternalRow generalKey(InternalRow a) { return General.of(a).key(); }
+  public static InternalRow generalKey(General a) { return a.key(); }
 
   /** Returns a negative number, 0 or a positive number. */
-  public static int generalCompare(InternalRow a, InternalRow b) { return General.of(a).compareValue(General.of(b)); }
+  public static int generalCompare(General a, General b) { return a.compareValue(b); }
 
   // ---- sums, products and quotients -------------------------------------------------------------
 
-  public static InternalRow generalAdd(InternalRow a, InternalRow b) { return sum(General.of(a), General.of(b)).row(); }
-
-  public static InternalRow generalSubtract(InternalRow a, InternalRow b) {
-    return sum(General.of(a), negated(General.of(b))).row();
-  }
-
-  private static General sum(General a, General b) {
+  public static General generalAdd(General a, General b) {
+    if (a.isSmall() && b.isSmall()) {
+      int scale = Math.max(a.scale(), b.scale());
+      long left = shifted(a, scale);
+      long right = shifted(b, scale);
+      long sum = left + right;
+      if (left != OVERFLOW && right != OVERFLOW && ((left ^ sum) & (right ^ sum)) >= 0) return General.small(sum, scale);
+    }
     if (a.isFinite() && b.isFinite()) return General.of(a.value().add(b.value()));
-    if (a.isNan() || b.isNan() || a.isInfinite() && b.isInfinite() && a.head() != b.head()) return General.NAN;
+    if (a.isNan() || b.isNan() || a.isInfinite() && b.isInfinite() && a.signum() != b.signum()) return General.NAN;
     return a.isInfinite() ? a : b;
   }
 
-  public static InternalRow generalMultiply(InternalRow a, InternalRow b) {
-    return product(General.of(a), General.of(b)).row();
+  public static General generalSubtract(General a, General b) { return generalAdd(a, generalNegate(b)); }
+
+  /** Returns the units of a small number at a scale that is not below its own; OVERFLOW if they do not fit into a long. */
+  private static long shifted(General a, int scale) {
+    int zeros = scale - a.scale();
+    if (zeros == 0) return a.units();
+    return zeros > Decimal.MAX_LONG_DIGITS() ? OVERFLOW : product(a.units(), Numbers.powerOfTen(zeros));
   }
 
-  private static General product(General a, General b) {
+  /** Returns the product, or OVERFLOW if it does not fit into a long. */
+  private static long product(long a, long b) {
+    long low = a * b;
+    return Math.multiplyHigh(a, b) == low >> (Long.SIZE - 1) ? low : OVERFLOW;
+  }
+
+  public static General generalMultiply(General a, General b) {
+    if (a.isSmall() && b.isSmall() && a.scale() + b.scale() <= General.SCALE_MAX) {
+      long product = product(a.units(), b.units());
+      if (product != OVERFLOW) return General.small(product, a.scale() + b.scale());
+    }
     if (a.isFinite() && b.isFinite()) {
       BigDecimal product = a.value().multiply(b.value());
       if (product.scale() > General.SCALE_MAX) product = product.setScale(General.SCALE_MAX, RoundingMode.HALF_UP);
@@ -68,13 +85,10 @@ public final class GeneralNumerics {
     return a.signum() == b.signum() ? General.INFINITY : General.MINUS_INFINITY;
   }
 
-  public static InternalRow generalDivide(InternalRow a, InternalRow b) {
-    General dividend = General.of(a);
-    General divisor = General.of(b);
+  public static General generalDivide(General dividend, General divisor) {
     General special = specialQuotient(dividend, divisor);
-    if (special != null) return special.row();
-    int scale = quotientScale(dividend.value(), divisor.value());
-    return General.of(dividend.value().divide(divisor.value(), scale, RoundingMode.HALF_UP)).row();
+    if (special != null) return special;
+    return General.of(dividend.value().divide(divisor.value(), quotientScale(dividend, divisor), RoundingMode.HALF_UP));
   }
 
   /** Returns the quotient if an operand is NaN or infinite, else null. Throws 22012. */
@@ -86,6 +100,25 @@ public final class GeneralNumerics {
   }
 
   static SqlError divisionByZero() { return new SqlError("22012", "division by zero"); }
+
+  private static int quotientScale(General a, General b) {
+    if (!a.isSmall() || !b.isSmall() || a.units() == OVERFLOW || b.units() == OVERFLOW) return quotientScale(a.value(), b.value());
+    long left = Math.abs(a.units());
+    long right = Math.abs(b.units());
+    int leftPlace = place(left, a.scale());
+    int rightPlace = place(right, b.scale());
+    int places = Math.floorDiv(leftPlace, GROUP) - Math.floorDiv(rightPlace, GROUP);
+    if (firstGroup(left, leftPlace) <= firstGroup(right, rightPlace)) places--;
+    return Math.min(Math.max(SIGNIFICANT_DIGITS - places * GROUP, Math.max(a.scale(), b.scale())), DISPLAY_SCALE_MAX);
+  }
+
+  /** Returns the power of ten of the first digit, 0 for zero. */
+  private static int place(long units, int scale) { return units == 0 ? 0 : Numbers.digits(units) - scale - 1; }
+
+  private static long firstGroup(long units, int place) {
+    int zeros = Math.floorMod(place, GROUP) + 1 - Numbers.digits(units);
+    return zeros >= 0 ? units * Numbers.powerOfTen(zeros) : units / Numbers.powerOfTen(-zeros);
+  }
 
   /** Returns the display scale of a / b: at least 16 significant digits. */
   static int quotientScale(BigDecimal a, BigDecimal b) {
@@ -112,30 +145,24 @@ public final class GeneralNumerics {
   }
 
   /** Returns the integer part of the quotient. */
-  public static InternalRow generalDiv(InternalRow a, InternalRow b) {
-    General dividend = General.of(a);
-    General divisor = General.of(b);
+  public static General generalDiv(General dividend, General divisor) {
     General special = specialQuotient(dividend, divisor);
-    if (special != null) return special.row();
-    return General.of(dividend.value().divideToIntegralValue(divisor.value()).setScale(0, RoundingMode.DOWN)).row();
+    if (special != null) return special;
+    return General.of(dividend.value().divideToIntegralValue(divisor.value()).setScale(0, RoundingMode.DOWN));
   }
 
   /** Returns the remainder with the sign of the dividend. */
-  public static InternalRow generalRemainder(InternalRow a, InternalRow b) {
-    General dividend = General.of(a);
-    General divisor = General.of(b);
-    if (dividend.isNan() || divisor.isNan()) return General.NAN.row();
+  public static General generalRemainder(General dividend, General divisor) {
+    if (dividend.isNan() || divisor.isNan()) return General.NAN;
     if (divisor.signum() == 0) throw divisionByZero();
-    if (dividend.isInfinite()) return General.NAN.row();
-    if (divisor.isInfinite()) return a;
+    if (dividend.isInfinite()) return General.NAN;
+    if (divisor.isInfinite()) return dividend;
     int scale = Math.max(dividend.value().scale(), divisor.value().scale());
-    return General.of(dividend.value().remainder(divisor.value()).setScale(scale)).row();
+    return General.of(dividend.value().remainder(divisor.value()).setScale(scale));
   }
 
-  public static InternalRow generalGcd(InternalRow a, InternalRow b) {
-    General one = General.of(a);
-    General other = General.of(b);
-    return one.isFinite() && other.isFinite() ? General.of(gcd(one.value(), other.value())).row() : General.NAN.row();
+  public static General generalGcd(General one, General other) {
+    return one.isFinite() && other.isFinite() ? General.of(gcd(one.value(), other.value())) : General.NAN;
   }
 
   private static BigDecimal gcd(BigDecimal a, BigDecimal b) {
@@ -143,62 +170,50 @@ public final class GeneralNumerics {
     return new BigDecimal(a.setScale(scale).unscaledValue().gcd(b.setScale(scale).unscaledValue()), scale);
   }
 
-  public static InternalRow generalLcm(InternalRow a, InternalRow b) {
-    General one = General.of(a);
-    General other = General.of(b);
-    if (!one.isFinite() || !other.isFinite()) return General.NAN.row();
+  public static General generalLcm(General one, General other) {
+    if (!one.isFinite() || !other.isFinite()) return General.NAN;
     BigDecimal divisor = gcd(one.value(), other.value());
-    if (one.signum() == 0 || other.signum() == 0) return General.of(BigDecimal.valueOf(0, divisor.scale())).row();
+    if (one.signum() == 0 || other.signum() == 0) return General.of(BigDecimal.valueOf(0, divisor.scale()));
     BigInteger units = one.value().setScale(divisor.scale()).unscaledValue();
     BigInteger factor = other.value().setScale(divisor.scale()).unscaledValue().divide(divisor.unscaledValue());
-    return General.of(new BigDecimal(units.multiply(factor).abs(), divisor.scale())).row();
+    return General.of(new BigDecimal(units.multiply(factor).abs(), divisor.scale()));
   }
 
   // ---- signs and rounding -----------------------------------------------------------------------
 
-  public static InternalRow generalNegate(InternalRow a) { return negated(General.of(a)).row(); }
-
-  private static General negated(General a) {
+  public static General generalNegate(General a) {
+    if (a.isSmall() && a.units() != OVERFLOW) return General.small(-a.units(), a.scale());
     if (a.isFinite()) return General.of(a.value().negate());
     return a.isNan() ? a : a.signum() < 0 ? General.INFINITY : General.MINUS_INFINITY;
   }
 
-  public static InternalRow generalAbs(InternalRow a) {
-    General value = General.of(a);
-    return value.signum() < 0 ? negated(value).row() : a;
-  }
+  public static General generalAbs(General value) { return value.signum() < 0 ? generalNegate(value) : value; }
 
-  public static InternalRow generalSign(InternalRow a) {
-    General value = General.of(a);
-    return value.isNan() ? a : General.of(BigDecimal.valueOf(value.signum())).row();
-  }
+  public static General generalSign(General value) { return value.isNan() ? value : General.small(value.signum(), 0); }
 
-  public static InternalRow generalCeil(InternalRow a) { return rounded(a, 0, RoundingMode.CEILING); }
+  public static General generalCeil(General a) { return rounded(a, 0, RoundingMode.CEILING); }
 
-  public static InternalRow generalFloor(InternalRow a) { return rounded(a, 0, RoundingMode.FLOOR); }
+  public static General generalFloor(General a) { return rounded(a, 0, RoundingMode.FLOOR); }
 
-  public static InternalRow generalRound(InternalRow a, int digits) { return rounded(a, digits, RoundingMode.HALF_UP); }
+  public static General generalRound(General a, int digits) { return rounded(a, digits, RoundingMode.HALF_UP); }
 
-  public static InternalRow generalTrunc(InternalRow a, int digits) { return rounded(a, digits, RoundingMode.DOWN); }
+  public static General generalTrunc(General a, int digits) { return rounded(a, digits, RoundingMode.DOWN); }
 
-  private static InternalRow rounded(InternalRow a, int digits, RoundingMode mode) {
-    General value = General.of(a);
-    if (!value.isFinite()) return a;
+  private static General rounded(General value, int digits, RoundingMode mode) {
+    if (!value.isFinite()) return value;
     int places = Math.max(-General.DIGITS_MAX - 1, Math.min(digits, General.SCALE_MAX));
-    return General.of(value.value().setScale(places, mode).setScale(Math.max(places, 0))).row();
+    return General.of(value.value().setScale(places, mode).setScale(Math.max(places, 0)));
   }
 
   /** Returns the display scale; null for NaN and infinities. */
   @Returns("int")
-  public static Integer generalScale(InternalRow a) {
-    General value = General.of(a);
+  public static Integer generalScale(General value) {
     return value.isFinite() ? value.value().scale() : null;
   }
 
   /** Returns the smallest scale that shows all digits; null for NaN and infinities. */
   @Returns("int")
-  public static Integer generalMinScale(InternalRow a) {
-    General value = General.of(a);
+  public static Integer generalMinScale(General value) {
     return value.isFinite() ? minScale(value.value()) : null;
   }
 
@@ -206,18 +221,16 @@ public final class GeneralNumerics {
     return value.signum() == 0 ? 0 : Math.max(0, value.stripTrailingZeros().scale());
   }
 
-  public static InternalRow generalTrimScale(InternalRow a) {
-    General value = General.of(a);
-    return value.isFinite() ? General.of(value.value().setScale(minScale(value.value()))).row() : a;
+  public static General generalTrimScale(General value) {
+    return value.isFinite() ? General.of(value.value().setScale(minScale(value.value()))) : value;
   }
 
-  public static InternalRow generalSqrt(InternalRow a) {
-    General value = General.of(a);
-    if (value.isNan() || value.isInfinite() && value.signum() > 0) return a;
+  public static General generalSqrt(General value) {
+    if (value.isNan() || value.isInfinite() && value.signum() > 0) return value;
     if (value.signum() < 0) throw new SqlError("2201F", "cannot take square root of a negative number");
     BigDecimal number = value.value();
     int scale = displayScale((weight(number) + 1) * GROUP / 2 - 1, number);
-    return General.of(root(number, scale)).row();
+    return General.of(root(number, scale));
   }
 
   /** Returns the square root of a value that is not negative, rounded half up to a scale. */
@@ -227,24 +240,17 @@ public final class GeneralNumerics {
     return new BigDecimal(doubled.add(BigInteger.ONE).shiftRight(1), scale);
   }
 
-  public static InternalRow generalExp(InternalRow a) { return GeneralPowers.exp(General.of(a)).row(); }
+  public static General generalExp(General a) { return GeneralPowers.exp(a); }
 
-  public static InternalRow generalLn(InternalRow a) { return GeneralPowers.ln(General.of(a)).row(); }
+  public static General generalLn(General a) { return GeneralPowers.ln(a); }
 
-  public static InternalRow generalLog10(InternalRow a) { return GeneralPowers.log10(General.of(a)).row(); }
+  public static General generalLog10(General a) { return GeneralPowers.log10(a); }
 
-  public static InternalRow generalLog(InternalRow base, InternalRow a) {
-    return GeneralPowers.log(General.of(base), General.of(a)).row();
-  }
+  public static General generalLog(General base, General a) { return GeneralPowers.log(base, a); }
 
-  public static InternalRow generalPower(InternalRow a, InternalRow b) {
-    return GeneralPowers.power(General.of(a), General.of(b)).row();
-  }
+  public static General generalPower(General a, General b) { return GeneralPowers.power(a, b); }
 
-  public static int widthBucketGeneral(InternalRow operand, InternalRow from, InternalRow to, int count) {
-    General value = General.of(operand);
-    General low = General.of(from);
-    General high = General.of(to);
+  public static int widthBucketGeneral(General value, General low, General high, int count) {
     if (value.isNan() || low.isNan() || high.isNan()) {
       throw NumericFunctions.invalidBucket("operand, lower bound, and upper bound cannot be NaN");
     }
@@ -257,76 +263,82 @@ public final class GeneralNumerics {
     return distance.divideToIntegralValue(high.value().subtract(low.value())).intValue() + 1;
   }
 
+  public static General generalFactorial(long n) {
+    if (n < 0) throw new SqlError("22003", "factorial of a negative number is undefined");
+    if (n > FACTORIAL_MAX) throw General.overflow();
+    return General.of(new BigDecimal(productOfRange(1, (int) n + 1)));
+  }
+
+  /** Returns the product of the integers below `end`. Products of numbers of similar length are fast. */
+  private static BigInteger productOfRange(int first, int end) {
+    if (end - first <= 1) return first < end ? BigInteger.valueOf(first) : BigInteger.ONE;
+    int middle = (first + end) / 2;
+    return productOfRange(first, middle).multiply(productOfRange(middle, end));
+  }
+
   // ---- casts ------------------------------------------------------------------------------------
 
-  public static UTF8String generalToText(InternalRow a) {
-    return UTF8String.fromString(General.of(a).text());
-  }
+  public static UTF8String generalToText(General a) { return UTF8String.fromString(a.text()); }
 
   /** Returns the JSON of a number; of NaN and infinities a string. */
-  public static UTF8String generalToJson(InternalRow a) {
+  public static UTF8String generalToJson(General a) {
     UTF8String text = generalToText(a);
-    return General.of(a).isFinite() ? text : UTF8String.concat(QUOTE, text, QUOTE);
+    return a.isFinite() ? text : UTF8String.concat(QUOTE, text, QUOTE);
   }
 
-  public static InternalRow textToGeneral(UTF8String text) { return NumberInput.toGeneral(text).row(); }
+  public static General textToGeneral(UTF8String text) { return NumberInput.toGeneral(text); }
 
-  public static InternalRow integerToGeneral(long value) { return General.of(BigDecimal.valueOf(value)).row(); }
+  public static General integerToGeneral(long value) { return General.small(value, 0); }
 
   /** Returns a fixed numeric with its scale. */
-  public static InternalRow fixedToGeneral(Decimal value) { return General.of(value.toJavaBigDecimal()).row(); }
+  public static General fixedToGeneral(Decimal value) { return General.of(value); }
 
-  public static InternalRow float8ToGeneral(double value) {
+  public static General float8ToGeneral(double value) {
     return ofDouble(value, new MathContext(15, RoundingMode.HALF_EVEN));
   }
 
-  public static InternalRow float4ToGeneral(float value) {
+  public static General float4ToGeneral(float value) {
     return ofDouble(value, new MathContext(6, RoundingMode.HALF_EVEN));
   }
 
   /** Returns a float with so many significant digits, without zeros after the decimal point at the end. */
-  private static InternalRow ofDouble(double value, MathContext digits) {
-    if (Double.isNaN(value)) return General.NAN.row();
-    if (Double.isInfinite(value)) return (value > 0 ? General.INFINITY : General.MINUS_INFINITY).row();
+  private static General ofDouble(double value, MathContext digits) {
+    if (Double.isNaN(value)) return General.NAN;
+    if (Double.isInfinite(value)) return value > 0 ? General.INFINITY : General.MINUS_INFINITY;
     BigDecimal rounded = new BigDecimal(value).round(digits);
-    return General.of(rounded.setScale(minScale(rounded))).row();
+    return General.of(rounded.setScale(minScale(rounded)));
   }
 
   /** Returns a value as decimal(precision, scale). Throws 22003 if it is too large, NaN or infinite. */
-  public static Decimal generalToFixed(InternalRow value, int precision, int scale) {
-    General number = General.of(value);
+  public static Decimal generalToFixed(General number, int precision, int scale) {
     if (!number.isFinite()) throw Numbers.fieldOverflow();
     return (Decimal) Numbers.of(number.value(), DataTypes.createDecimalType(precision, scale));
   }
 
-  public static short generalToInt2(InternalRow a) { return (Short) integer(a, "smallint", DataTypes.ShortType); }
+  public static short generalToInt2(General a) { return (Short) integer(a, "smallint", DataTypes.ShortType); }
 
-  public static int generalToInt4(InternalRow a) { return (Integer) integer(a, "integer", DataTypes.IntegerType); }
+  public static int generalToInt4(General a) { return (Integer) integer(a, "integer", DataTypes.IntegerType); }
 
-  public static long generalToMoney(InternalRow a) {
-    General value = General.of(a);
+  public static long generalToMoney(General value) {
     if (value.isFinite()) return Amounts.cents(value.value());
     throw new SqlError("0A000", "cannot convert " + (value.isNan() ? "NaN" : "infinity") + " to bigint");
   }
 
-  public static long generalToInt8(InternalRow a) { return (Long) integer(a, "bigint", DataTypes.LongType); }
+  public static long generalToInt8(General a) { return (Long) integer(a, "bigint", DataTypes.LongType); }
 
-  private static Object integer(InternalRow a, String typeName, DataType type) {
-    General value = General.of(a);
+  private static Object integer(General value, String typeName, DataType type) {
     if (value.isFinite()) return Numbers.of(value.value(), type);
     throw new SqlError("0A000", "cannot convert " + (value.isNan() ? "NaN" : "infinity") + " to " + typeName);
   }
 
-  public static double generalToFloat8(InternalRow a) {
-    General value = General.of(a);
+  public static double generalToFloat8(General value) {
     if (!value.isFinite()) return value.isNan() ? Double.NaN : value.signum() * Double.POSITIVE_INFINITY;
     double number = value.value().doubleValue();
     checkRange(value.value(), number, "double precision");
     return number;
   }
 
-  public static float generalToFloat4(InternalRow a) {
-    General value = General.of(a);
+  public static float generalToFloat4(General value) {
     if (!value.isFinite()) return value.isNan() ? Float.NaN : value.signum() * Float.POSITIVE_INFINITY;
     float number = value.value().floatValue();
     checkRange(value.value(), number, "real");

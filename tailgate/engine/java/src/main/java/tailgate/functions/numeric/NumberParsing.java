@@ -16,6 +16,16 @@ public final class NumberParsing {
   private NumberParsing() {}
 
   public static Decimal toNumber(UTF8String text, UTF8String pattern, int precision, int scale) {
+    BigDecimal value = number(text, pattern);
+    return value == null ? null : (Decimal) Numbers.of(value, DataTypes.createDecimalType(precision, scale));
+  }
+
+  public static General toNumberGeneral(UTF8String text, UTF8String pattern) {
+    BigDecimal value = number(text, pattern);
+    return value == null ? null : General.of(value);
+  }
+
+  private static BigDecimal number(UTF8String text, UTF8String pattern) {
     if (pattern.numBytes() == 0) return null;
     NumberPattern p = NumberPattern.of(pattern);
     if (p.has("RN")) throw new SqlError("0A000", "\"RN\" not supported for input");
@@ -33,7 +43,7 @@ public final class NumberParsing {
         && value.precision() - value.scale() > p.integerDigits) {
       throw Numbers.fieldOverflow();
     }
-    return (Decimal) Numbers.of(value, DataTypes.createDecimalType(precision, scale));
+    return value;
   }
 
   /** Reads one number by a pattern: the input half of PostgreSQL's NUM_processor(). */

@@ -26,6 +26,15 @@ public final class Numbers {
 
   private Numbers() {}
 
+  /** Returns 10 to an exponent from 0 to 18. */
+  static long powerOfTen(int exponent) { return POWERS[exponent]; }
+
+  /** Returns the number of digits of a number that is not negative. */
+  static int digits(long value) {
+    int digits = (Long.SIZE - Long.numberOfLeadingZeros(value)) * 1233 >> 12;  // 1233 / 4096 is about log10(2)
+    return Math.max(digits + (value >= POWERS[digits] ? 1 : 0), 1);
+  }
+
   /** Returns a number as Catalyst's value of a numeric or interval type. */
   public static Object of(BigDecimal value, DataType type) {
     if (type instanceof DecimalType d) return decimal(value, d);

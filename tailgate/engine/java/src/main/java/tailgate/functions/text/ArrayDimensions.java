@@ -127,6 +127,21 @@ public final class ArrayDimensions {
     return array(dimensions(lengths, lows));
   }
 
+  public static ArrayData filled(ArrayData lengths) { return array(dimensions(numbers(lengths), null)); }
+
+  public static ArrayData filledFrom(ArrayData lengths, ArrayData lows) {
+    int[] sizes = numbers(lengths);
+    int[] bounds = numbers(lows);
+    if (sizes.length > DIMENSIONS_MAX) throw tooMany(sizes.length);
+    if (bounds.length != sizes.length) throw new SqlError("2202E", "wrong number of array subscripts");
+    return array(dimensions(sizes, bounds));
+  }
+
+  private static int[] numbers(ArrayData array) {
+    for (int i = 0; i < array.numElements(); i++) if (array.isNullAt(i)) throw new SqlError("22004", "dimension values cannot be null");
+    return array.toIntArray();
+  }
+
   private static int[] dimensions(int[] lengths, int[] lows) {
     int n = lengths.length;
     if (n > DIMENSIONS_MAX) throw tooMany(n);
