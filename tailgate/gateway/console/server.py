@@ -15,7 +15,8 @@ from tailgate.gateway.asgi.sessions import Sessions
 from tailgate.gateway.console.app import Console
 from tailgate.gateway.console.statements import APPLICATION
 from tailgate.gateway.server import listening
-from tailgate.gateway.server.server import Server, check_address, is_loopback
+from tailgate.gateway.server.addresses import is_loopback
+from tailgate.gateway.server.server import Server, check_address
 from tailgate.gateway.session.gateway import Gateway
 
 BACKLOG = 100  # connections that wait in the kernel

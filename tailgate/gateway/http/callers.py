@@ -9,13 +9,13 @@ giving its own name this machine's address (DNS rebinding).
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import time
 from dataclasses import dataclass, field
 
 from tailgate.gateway.http.messages import HttpError, Request
 from tailgate.gateway.security.authentication import Peer, Trusted, check_admitted, decide
+from tailgate.gateway.server.addresses import is_loopback
 from tailgate.gateway.server.rates import Rate
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.roles import OPERATOR, Role
@@ -111,12 +111,7 @@ def _trusted(request: Request, peer: Peer, catalog: Catalog, secret: bytes) -> R
 def _names_this_machine(request: Request) -> bool:
     host = request.headers.get(b"host", b"").decode("latin-1")
     name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-    if name == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(name)
 
 
 @dataclass(slots=True)

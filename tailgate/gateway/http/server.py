@@ -12,8 +12,9 @@ from tailgate.gateway.http.connection import HttpConnection
 from tailgate.gateway.http.service import HttpService
 from tailgate.gateway.resources.budgets import Budget
 from tailgate.gateway.server import listening
+from tailgate.gateway.server.addresses import is_loopback
 from tailgate.gateway.server.handshake import TlsListener
-from tailgate.gateway.server.server import check_address, is_loopback
+from tailgate.gateway.server.server import check_address
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.lake.host.process_tls import split
 

@@ -11,7 +11,6 @@ disconnect is noticed at any time and cancels the running statement.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import socket
 import time
@@ -27,6 +26,7 @@ from tailgate.gateway.protocol.states import Phase
 from tailgate.gateway.resources.budgets import Charge
 from tailgate.gateway.security.authentication import Peer
 from tailgate.gateway.security.tls import Identity
+from tailgate.gateway.server.addresses import is_loopback
 from tailgate.gateway.server.handshake import Refusals
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.gateway.session.session import Session
@@ -51,10 +51,7 @@ def peer_of(transport: asyncio.BaseTransport, insecure: bool, *, tls: bool = Fal
     """Returns the client of a connection. `tls`: the connection has begun with TLS."""
     name = transport.get_extra_info("peername")
     host, port = name[:2] if isinstance(name, tuple) else ("", None)
-    try:
-        loopback = ipaddress.ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        loopback = not host  # a Unix socket
+    loopback = not host or is_loopback(host)  # without a host: a Unix socket
     certificate = _common_name(transport.get_extra_info("peercert")) if tls else None
     return Peer(host, port, loopback, tls, certificate, insecure=insecure)
 

@@ -15,8 +15,8 @@ import asyncio
 import contextlib
 import errno
 import socket
-from typing import cast
 
+from tailgate.gateway.server.addresses import resolved
 from tailgate.lake import peers
 from tailgate.lake.errors import ObjectInUse, SystemError_
 from tailgate.lake.folder import Lake
@@ -32,16 +32,12 @@ async def sockets(lake: Lake, host: str, port: int, backlog: int) -> list[socket
 
     Raises 55006 if another process uses the port, and 58000 for an unusable address.
     """
-    loop = asyncio.get_running_loop()
-    try:
-        addresses = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError as error:
-        raise SystemError_(f"could not resolve the address {host}: {error.strerror}") from error
+    addresses = await resolved(host, port)
     listening: list[socket.socket] = []
     try:
-        for family, _, _, _, address in dict.fromkeys(addresses):
+        for family, address in addresses:
             with contextlib.suppress(_Unsupported):
-                listening.append(await _listening(lake, family, cast(tuple[str, int], address), backlog))
+                listening.append(await _listening(lake, family, address, backlog))
     except BaseException:
         close(listening)
         raise

@@ -7,13 +7,13 @@ stop ──► 57P01 to all clients, connections closed
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import tempfile
 from collections.abc import Sequence
 
 from tailgate.gateway.execute.monitoring.alert_queries import AlertQueries
 from tailgate.gateway.execute.monitoring.sink_queries import SinkQueries
 from tailgate.gateway.server import listening
+from tailgate.gateway.server.addresses import is_loopback
 from tailgate.gateway.server.connection import Connection, Connections
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.lake.catalog import Catalog
@@ -79,13 +79,6 @@ class Server:
         if self._folder is not None:
             self._folder.cleanup()
         gateway.control.close()
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def check_address(host: str, tls: bool, catalog: Catalog) -> None:

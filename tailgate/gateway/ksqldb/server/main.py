@@ -16,7 +16,7 @@ from tailgate.gateway.ksqldb.server.app import Api
 from tailgate.gateway.ksqldb.server.options import Options
 from tailgate.gateway.ksqldb.server.values import APPLICATION
 from tailgate.gateway.security.tls import Tls
-from tailgate.lake.errors import SystemError_
+from tailgate.gateway.server.addresses import resolved
 from tailgate.lake.host.process_tls import joined
 
 BACKLOG = 100  # connections that wait in the kernel
@@ -35,13 +35,8 @@ class HttpServer:
 
     async def start(self) -> None:
         """Listens and serves. Raises OSError if the address is in use, and 58000 if there is no such host."""
-        options = self._options
-        loop = asyncio.get_running_loop()
-        try:
-            addresses = await loop.getaddrinfo(options.host or None, options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        except socket.gaierror as error:
-            raise SystemError_(f"could not resolve the address {options.host}: {error.strerror}") from error
-        family, _, _, _, address = min(addresses, key=lambda each: each[0] != socket.AF_INET)  # localhost is 127.0.0.1
+        addresses = await resolved(self._options.host, self._options.port)
+        family, address = min(addresses, key=lambda each: each[0] != socket.AF_INET)  # localhost is 127.0.0.1
         listening = socket.create_server(address, family=family, backlog=BACKLOG)
         self.port = listening.getsockname()[1]
         await self._server.start([listening])
