@@ -99,9 +99,9 @@ def create_index(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
 def apply_by_index(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table, rows: int) -> None:
     """Applies net changes to a mirror with an index. `rows`: of the mirror. A scan is used only if a tick removes many of them."""
     removed = positional(shape, changes.filter(pc.less(changes.column(WEIGHT), 0)))
-    indexed = removed.num_rows * ROWS_PER_KEY <= max(rows, KEYS_BY_INDEX_MAX * ROWS_PER_KEY)
+    indexed = removed.num_rows <= max(KEYS_BY_INDEX_MAX, rows // ROWS_PER_KEY)
     at_once = KEYS_BY_INDEX_MAX if indexed else removed.num_rows
-    for start in range(0, removed.num_rows, at_once or 1):
+    for start in range(0, removed.num_rows, at_once):
         _delete(connection, shape, removed.slice(start, at_once), indexed)
     added = changes.filter(pc.greater(changes.column(WEIGHT), 0))
     if added.num_rows:
