@@ -378,6 +378,7 @@ ERRORS: list[tuple[str, type[Exception] | str, str]] = [
     ("grant select on schema public to ann", "0LP01", "invalid privilege type SELECT for schema"),
     ("create role x login nologin", "42601", "conflicting or redundant options"),
     ("create role x wizard", "42601", 'unrecognized role option "wizard"'),
+    ("create role x members y", "42601", 'unrecognized role option "members"'),
     ("create role x noinherit", "0A000", "role option NOINHERIT is not supported"),
     ("grant pg_monitor to bob", "0A000", 'membership in role "pg_monitor" is not supported'),
     ("grant select on v to public with grant option", "0LP01", "grant options can only be granted to roles"),

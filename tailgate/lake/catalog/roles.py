@@ -22,6 +22,8 @@ from tailgate.lake.catalog.formats import Record, option
 SCHEMA_ID = 2200  # PostgreSQL's oid of the schema public
 PUBLIC_ID, OPERATOR_ID = 0, 10
 
+ATTRIBUTES = ("login", "superuser", "createrole", "createdb", "replication", "bypassrls")  # of a role; each option has an opposite with NO
+
 # letters in PostgreSQL's access lists, in its order, by kind of object
 RELATION_PRIVILEGES = {"INSERT": "a", "SELECT": "r", "UPDATE": "w", "DELETE": "d", "TRUNCATE": "D", "REFERENCES": "x", "TRIGGER": "t"}
 COLUMN_PRIVILEGES = {"INSERT": "a", "SELECT": "r", "UPDATE": "w", "REFERENCES": "x"}

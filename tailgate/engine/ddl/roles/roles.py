@@ -6,14 +6,14 @@ The gateway checks who may execute these statements; `privileges` and `owned` ch
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any
 
 from tailgate.engine.ddl.roles.default_privileges import alter_default_privileges
 from tailgate.engine.ddl.roles.owned import drop_owned, reassign_owned
 from tailgate.engine.ddl.roles.privileges import change_privileges
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.catalog.dropping import described
-from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Access, DefaultPrivileges, Role, in_effect, mentions
+from tailgate.lake.catalog.roles import ATTRIBUTES, BUILT_IN, PUBLIC_ID, Access, DefaultPrivileges, Role, in_effect, mentions
 from tailgate.lake.errors import (
     ConfigurationLimitExceeded,
     DependentObjectsStillExist,
@@ -131,32 +131,15 @@ def _check_name(name: Name, catalog: Catalog) -> None:
         raise DuplicateObject(f'role "{name.name}" already exists', position=name.position)
 
 
-Option = TypeVar("Option")
-
-
 def _changed(role: Role, options: RoleOptions) -> Role:
     """Returns the role with these options."""
-
-    def chosen(new: Option | None, old: Option) -> Option:
-        return old if new is None else new
-
-    verifier, until = role.verifier, role.valid_until
+    values = {name: getattr(options, name) for name in (*ATTRIBUTES, "connection_limit")}
+    changes: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
     if options.sets_password:
-        verifier = kept(options.password) if options.password else None
+        changes["verifier"] = kept(options.password) if options.password else None
     if options.until is not None:
-        until = _moment(options.until)
-    return replace(
-        role,
-        login=chosen(options.login, role.login),
-        superuser=chosen(options.superuser, role.superuser),
-        createrole=chosen(options.createrole, role.createrole),
-        createdb=chosen(options.createdb, role.createdb),
-        replication=chosen(options.replication, role.replication),
-        bypassrls=chosen(options.bypassrls, role.bypassrls),
-        connection_limit=chosen(options.connection_limit, role.connection_limit),
-        valid_until=until,
-        verifier=verifier,
-    )
+        changes["valid_until"] = _moment(options.until)
+    return replace(role, **changes)
 
 
 def _moment(text: str) -> int:

@@ -6,10 +6,10 @@ Source: PostgreSQL 15, "CREATE ROLE", "GRANT", "REVOKE"; src/backend/parser/gram
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.catalog.roles import COLUMN_PRIVILEGES, PRIVILEGES_OF, RELATION_PRIVILEGES, SEQUENCE_PRIVILEGES
+from tailgate.lake.catalog.roles import ATTRIBUTES, COLUMN_PRIVILEGES, PRIVILEGES_OF, RELATION_PRIVILEGES, SEQUENCE_PRIVILEGES
 from tailgate.lake.errors import FeatureNotSupported, InvalidGrantOperation, InvalidParameterValue, SyntaxError_
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
@@ -32,10 +32,7 @@ OfColumns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # as of `Grant.o
 
 KINDS = ("role", "user", "group")
 INT4_MAX = (1 << 31) - 1
-ATTRIBUTES = ("login", "superuser", "createrole", "createdb", "replication", "bypassrls")  # NO before one is its opposite
-MEMBERSHIPS: dict[str, Literal["in_roles", "members", "admins"]] = {
-    "in": "in_roles", "role": "members", "user": "members", "admin": "admins"
-}  # fmt: skip
+MEMBERSHIPS = {"in": "in_roles", "role": "members", "user": "members", "admin": "admins"}
 PRIVILEGES = (
     "select", "insert", "update", "delete", "truncate", "references", "trigger", "usage", "create", "execute", "connect", "temporary",
     "temp",
@@ -99,7 +96,7 @@ def _refuse_user_mapping(cursor: Parser, verb: str) -> None:
 
 def _options(cursor: Parser, *, new: bool = False) -> RoleOptions:
     """Parses the options of a role. `new`: those of CREATE ROLE, which has more."""
-    options = RoleOptions()
+    fields: dict[str, Any] = {}
     words: set[str] = set()
     while cursor.token.kind == "word":
         at, word = cursor.position, cursor.token.value
@@ -120,47 +117,34 @@ def _options(cursor: Parser, *, new: bool = False) -> RoleOptions:
         if option in words:
             raise SyntaxError_("conflicting or redundant options", position=at)
         words.add(option)
-        options = _with_option(options, word, option, cursor, at, new=new)
-    return options
+        fields |= _fields(word, option, cursor, at, new=new)
+    return RoleOptions(**fields)
 
 
-def _with_option(options: RoleOptions, word: str, option: str, cursor: Parser, at: int, *, new: bool) -> RoleOptions:
-    """Returns the options with one more, whose first word is parsed. Raises 42601, and 22023 for a limit below -1."""
+def _fields(word: str, option: str, cursor: Parser, at: int, *, new: bool) -> dict[str, Any]:
+    """Parses an option after its first word, and returns the fields that it sets. Raises 42601, and 22023 for a limit below -1."""
     token = cursor.token
     match option:
         case "inherit":  # the default
-            return options
-        case "login":
-            return replace(options, login=word == option)
-        case "superuser":
-            return replace(options, superuser=word == option)
-        case "createrole":
-            return replace(options, createrole=word == option)
-        case "createdb":
-            return replace(options, createdb=word == option)
-        case "replication":
-            return replace(options, replication=word == option)
-        case "bypassrls":
-            return replace(options, bypassrls=word == option)
+            return {}
+        case _ if option in ATTRIBUTES:
+            return {option: word == option}
         case "password":
             password = None if cursor.accept_word("null") else cursor.string()
-            return replace(options, password=password, sets_password=True, password_at=(token.position, token.end))
+            return {"password": password, "sets_password": True, "password_at": (token.position, token.end)}
         case "connection":
             cursor.expect_word("limit")
             if (limit := signed_integer(cursor, INT4_MAX)) < -1:
                 raise InvalidParameterValue(f"invalid connection limit: {limit}")
-            return replace(options, connection_limit=limit)
+            return {"connection_limit": limit}
         case "valid":
             cursor.expect_word("until")
             token = cursor.token
-            return replace(options, until=cursor.string(), until_at=(token.position, token.end))
-        case "in_roles" | "members" | "admins" if new:
-            if option == "in_roles" and cursor.any_word("role", "group") is None:
+            return {"until": cursor.string(), "until_at": (token.position, token.end)}
+        case _ if new and word in MEMBERSHIPS:
+            if word == "in" and cursor.any_word("role", "group") is None:
                 raise cursor.error()
-            roles = tuple(cursor.listed(role_name))
-            if option == "in_roles":
-                return replace(options, in_roles=roles)
-            return replace(options, members=roles) if option == "members" else replace(options, admins=roles)
+            return {option: tuple(cursor.listed(role_name))}
         case _:
             raise SyntaxError_(f'unrecognized role option "{word}"', position=at)
 
