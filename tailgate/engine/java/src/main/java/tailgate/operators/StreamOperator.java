@@ -98,11 +98,9 @@ abstract class StreamOperator extends Operator {
   /** Returns bytes of which the last 8 are a number with another number. */
   static byte[] numbered(byte[] place, LongUnaryOperator number) {
     byte[] bytes = place.clone();
-    ByteBuffer last = ByteBuffer.wrap(bytes, bytes.length - Long.BYTES, Long.BYTES);
-    last.mark();
-    long before = last.getLong();
-    last.reset();
-    last.putLong(number.applyAsLong(before));
+    ByteBuffer buffer = ByteBuffer.wrap(bytes);
+    int at = bytes.length - Long.BYTES;
+    buffer.putLong(at, number.applyAsLong(buffer.getLong(at)));
     return bytes;
   }
 
