@@ -65,15 +65,14 @@ public abstract class Accumulator {
   /** Returns the factory for a call, ignoring its DISTINCT and FILTER. */
   static Supplier<Accumulator> plain(AggregateCall call, StructType row, boolean appendOnly) {
     if (OrderedAccumulator.is(call, row)) return () -> new OrderedAccumulator(call, row, appendOnly);
+    if (GeneralTotals.fits(call, row)) return () -> new GeneralTotals(call);
     return switch (call.function) {
       case "count" -> Counts.factory(call);
-      case "sum", "avg" -> GeneralTotals.fits(call, row) ? () -> new GeneralTotals(call) : Sums.factory(call, row);
+      case "sum", "avg" -> Sums.factory(call, row);
       case "bool_and", "bool_or", "every" -> () -> new Bits.Truth(call, row);
       case "bit_and", "bit_or", "bit_xor" ->
           call.type(row, 0) == DataTypes.StringType ? () -> new BitStringTotals(call) : () -> new Bits.Whole(call, row);
       case "min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset" -> ExtremeAccumulator.extremes(call, row, appendOnly);
-      case "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev" ->
-          GeneralTotals.fits(call, row) ? () -> new GeneralTotals(call) : () -> Moments.of(call, row);
       case "ksqldb_high_watermark" -> () -> new HighWatermark(call);
       case "ksqldb_first_time" -> () -> new FirstTime(call);
       default -> () -> Moments.of(call, row);

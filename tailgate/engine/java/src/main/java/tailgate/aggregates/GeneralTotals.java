@@ -20,6 +20,7 @@ import tailgate.functions.numeric.GeneralMoments;
  * <p>The display scale of a sum is the largest one of its values, as in PostgreSQL.
  */
 final class GeneralTotals extends Counts {
+  private static final String[] FUNCTIONS = {"sum", "avg", "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev"};
   private final String function;
   private final boolean variance;
   private final TreeMap<Integer, Long> scales = new TreeMap<>();  // how many values have a scale; never zero
@@ -39,9 +40,9 @@ final class GeneralTotals extends Counts {
     this.variance = !call.is("sum", "avg");
   }
 
-  /** Returns whether the argument of a call of sum, avg or a variance is a general numeric. */
+  /** Returns whether a call is the sum, the average or a variance of general numerics. */
   static boolean fits(AggregateCall call, StructType row) {
-    if (!call.type(row, 0).sameType(General.TYPE)) return false;
+    if (!call.is(FUNCTIONS) || !call.type(row, 0).sameType(General.TYPE)) return false;
     if (!call.result.sameType(General.TYPE)) throw none(call);
     return true;
   }

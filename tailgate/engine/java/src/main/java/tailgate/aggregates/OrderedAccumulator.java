@@ -37,7 +37,6 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
   private static final Set<String> NAMES = Set.of("string_agg", "array_agg", "jsonb_agg", "ksqldb_counts",
       "jsonb_object_agg", "json_agg", "json_object_agg", "mode", "percentile_cont",
       "percentile_disc", "range_agg", "range_intersect_agg");
-  private static final String[] TOTALS = {"sum", "avg", "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev"};
   private final AggregateCall call;
   private final SortKeyCodec order, values;
   private final DataType type;
@@ -78,7 +77,7 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
   }
 
   public static boolean is(AggregateCall call, StructType row) {
-    return NAMES.contains(call.function) || call.distinct && call.is(TOTALS) && GeneralTotals.fits(call, row);
+    return NAMES.contains(call.function) || call.distinct && GeneralTotals.fits(call, row);
   }
 
   @Override public void add(InternalRow row, long weight) {
