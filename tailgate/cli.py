@@ -342,7 +342,7 @@ def _processing_log(command: argparse.ArgumentParser) -> None:
 
 
 def _check_processing_log(options: argparse.Namespace) -> None:
-    """Raises 22023 if there is no Kafka for the processing log."""
+    """Raises 22023 if the processing log is requested without Kafka."""
     from tailgate.lake.errors import InvalidParameterValue
 
     if options.processing_log and not options.kafka:

@@ -225,8 +225,8 @@ class Views:
         assert all(n > 0 for n in errors.values()), f"errors below zero: {errors}"
         assert failed or not errors, f"errors of nothing: {errors}"
         if not failed:
-            wanted, has = by_value(expected.rows), by_value(self.values(item))
-            assert has == wanted, f"missing: {wanted - has}, too much: {has - wanted}"
+            rows, shown = by_value(expected.rows), by_value(self.values(item))
+            assert shown == rows, f"missing: {rows - shown}, too much: {shown - rows}"
         return not failed
 
     def values(self, item: Item) -> Counter[Row]:

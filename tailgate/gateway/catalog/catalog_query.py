@@ -87,7 +87,10 @@ def _is_system(node: exp.Expr) -> bool:
                 "quote_literal",
                 "parse_ident",
             )
-        case exp.CurrentSchema() | exp.CurrentUser() | exp.SessionUser() | exp.CurrentDatabase() | exp.CurrentVersion() | exp.CurrentCatalog() | exp.CurrentSchemas():  # noqa: E501  # fmt: skip
+        case (
+            exp.CurrentSchema() | exp.CurrentUser() | exp.SessionUser() | exp.CurrentDatabase() | exp.CurrentVersion()
+            | exp.CurrentCatalog() | exp.CurrentSchemas()
+        ):  # fmt: skip
             return True
         case exp.Column():
             return not node.table and node.name.lower() in WORDS and not node.this.args.get("quoted")

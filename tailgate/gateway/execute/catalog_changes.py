@@ -91,7 +91,7 @@ def send_notice(session: Session, notice: Notice) -> None:
 async def define(session: Session, bound: Bound, text: str | None = None) -> StatementResult:
     """Adds a change of the catalog to the session's transaction and returns the engine's answer.
 
-    `text`: the statement for the engine, with the names of `bound`, in place of its own text.
+    `text`: for the engine, in place of the statement that was typed, whose names `bound` has.
     """
     session.settings.check_writable(verb(bound.text))
     await committing.settle(session)

@@ -120,7 +120,7 @@ class Catalog:
         return replace(self, path=resolution.path, resolution=resolution)
 
     def objects(self) -> dict[int, Item | Schema | Database]:
-        """Returns the database, all schemas and all items by id: what has an owner and privileges."""
+        """Returns the database, all schemas and all items by id. Each has an owner and privileges."""
         return {DATABASE.id: DATABASE, **self.all_schemas(), **self.items}
 
     # ---- roles

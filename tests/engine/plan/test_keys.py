@@ -49,7 +49,7 @@ def test_keys_of_common_queries() -> None:
 
 
 def test_groups_of_general_numerics_are_a_key() -> None:
-    """They are grouped by sort keys, and a view shows one of the values of each group."""
+    """Their sort keys tell groups apart, and a view shows one of the values of each group."""
     columns = (Field("x", GENERAL), Field("k", INT4))
     catalog = Catalog().apply(Change((Table(Catalog().next_id, "n", columns, stored=True),)))
     for text, expected in (

@@ -257,8 +257,8 @@ def test_a_host_with_addresses_of_both_versions_is_the_one_of_version_4(monkeypa
     """Most machines have both for localhost, and clients are given 127.0.0.1."""
 
     async def both(*_: object, **__: object) -> list[tuple[object, ...]]:
-        found = ((socket.AF_INET6, ("::1", 0, 0, 0)), (socket.AF_INET, ("127.0.0.1", 0)))
-        return [(family, socket.SOCK_STREAM, 6, "", address) for family, address in found]
+        addresses = ((socket.AF_INET6, ("::1", 0, 0, 0)), (socket.AF_INET, ("127.0.0.1", 0)))
+        return [(family, socket.SOCK_STREAM, 6, "", address) for family, address in addresses]
 
     async def check() -> None:
         server = HttpServer(Options("localhost", 0, "127.0.0.1:1"))

@@ -120,5 +120,5 @@ print(Hidden.looked_for, rows, pa.array([1, None]).to_pylist())
 
 
 def test_duckdb_does_not_look_for_pandas_for_each_value() -> None:
-    done = subprocess.run([sys.executable, "-c", WITHOUT_PANDAS], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout == "0 [(1, 'a', 0.5), (None, None, None)] [1, None]\n"
+    process = subprocess.run([sys.executable, "-c", WITHOUT_PANDAS], capture_output=True, text=True, check=True, timeout=60)
+    assert process.stdout == "0 [(1, 'a', 0.5), (None, None, None)] [1, None]\n"

@@ -171,11 +171,11 @@ def _target(statement: InsertQuery, catalog: Catalog) -> tuple[Source | Material
 def _widened(translation: Translation, target: Source | MaterializedView) -> Translation:
     """Returns a query whose numbers have the types of the stream's columns of the same names, if these are wider."""
     of_target = column_types(target)
-    wanted = {n: of_target[n] for n, type in translation.columns if n in of_target and _widens(type, of_target[n])}
-    if not wanted:
+    wider = {n: of_target[n] for n, type in translation.columns if n in of_target and _widens(type, of_target[n])}
+    if not wider:
         return translation
-    columns = tuple((name, wanted.get(name, type)) for name, type in translation.columns)
-    items = [f"try(CAST({quoted(n)} AS {types.postgresql(wanted[n])})) AS {quoted(n)}" if n in wanted else quoted(n) for n, _ in columns]
+    columns = tuple((name, wider.get(name, type)) for name, type in translation.columns)
+    items = [f"try(CAST({quoted(n)} AS {types.postgresql(wider[n])})) AS {quoted(n)}" if n in wider else quoted(n) for n, _ in columns]
     return replace(
         translation, text=f"SELECT {', '.join((*items, *translation.hidden))} FROM ({translation.text}) AS rows", columns=columns
     )

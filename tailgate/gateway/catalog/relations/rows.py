@@ -339,7 +339,7 @@ TABLES = {f.__name__: f for f in OURS}
 def _shown_settings(settings: Mapping[str, str]) -> list[str] | None:
     """Returns settings of a role, with their names in PostgreSQL's spelling."""
     definitions = ((find(name), name, value) for name, value in settings.items())
-    return [f"{name if known is None else known.name}={value}" for known, name, value in definitions] or None
+    return [f"{name if setting is None else setting.name}={value}" for setting, name, value in definitions] or None
 
 
 def roles(catalog: Catalog) -> list[Row]:

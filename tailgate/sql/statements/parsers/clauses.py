@@ -80,7 +80,7 @@ def _parameter_text(cursor: Parser, first: int) -> str:
 def with_options(cursor: Parser, *, parameters: bool = False) -> tuple[Options, tuple[int, int]]:
     """Parses [WITH (options)]. Returns the options, and begin and end of the clause.
 
-    Begin and end are equal if there is no clause: it could be inserted there.
+    Without a clause, begin and end are equal: it could be inserted there.
     """
     begin = cursor.tokens[cursor.index - 1].end
     if not cursor.accept_word("with"):
