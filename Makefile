@@ -1,16 +1,16 @@
-# The words of this project. `make` alone lists them; every word that runs something sets up what it needs first.
+# The commands of this project. `make` lists them. A command first sets up the tools and jars that it needs.
 #
 #   pyproject.toml ──► .venv ──┬─► tailgate/jars/spark ──────────────────────┐
 #   jars/*/pom.xml ────────────┴─► tailgate/jars/kafka, …────────────────────┼─┬─► setup ──► demo, test, lint, bench
 #   tailgate/engine/java ──► tailgate/jars/tailgate.jar (uses .venv) ────────┘ └─► wheel
 #
-# A step runs again when what it is made from changed. Overrides: PYTHON=python3.12, MVN=mvn, MAVEN_ARGUMENTS="-o".
+# A step runs again when one of its inputs has changed. Overrides: PYTHON=python3.12, MVN=mvn, MAVEN_ARGUMENTS="-o".
 
 PYTHON ?= python3
 MVN ?= mvn
 MAVEN_ARGUMENTS ?=
 ARGS ?=
-# What is installed besides the product; empty in the image.
+# Optional dependencies that are installed, too; none in the image.
 EXTRAS ?= [dev]
 
 # Containers often set it. Then each of the hundreds of processes that the tests start compiles all modules again.
@@ -32,9 +32,9 @@ JARS := tailgate/jars
 PRODUCT_JARS := $(patsubst %,$(JARS)/%/.resolved,spark kafka connect avro-converter)
 MAVEN_JAR := tailgate/engine/java/target/tailgate.jar
 ENGINE_JAR := $(JARS)/tailgate.jar
-# What the tests of the Java library print; `make test` shows it if one fails, because the tests in Python print at the same time.
+# The output of the Java library's tests; `make test` shows it if one fails, because the tests in Python print at the same time.
 JAVA_TESTS := tailgate/engine/java/target/tests.log
-# What the JVM has made of the classes that it loads.
+# The archive of the classes that the JVM has loaded and verified.
 CLASSES := $(JARS)/classes.jsa
 KAFKA_CLASSES := $(JARS)/kafka.jsa
 ENGINE_SOURCES := $(shell find tailgate/engine/java -path tailgate/engine/java/target -prune -o -type f -print 2>/dev/null)
@@ -47,7 +47,7 @@ PURE = $(addprefix tailgate/,lake formats values sql gateway/protocol engine/pla
 .DEFAULT_GOAL := help
 .PHONY: help setup wheel demo test test-long test-clients test-cdc test-soak java lint format bench bench-peers docs prose clean
 
-help: ## list these words
+help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
 setup: .venv/.installed $(PRODUCT_JARS) .jars/postgres/.resolved .jars/plugins/.resolved $(CLASSES) $(KAFKA_CLASSES) ## virtual environment, jars, the Java library
@@ -65,17 +65,17 @@ wheel: .venv/.installed $(PRODUCT_JARS) $(ENGINE_JAR) ## dist/tailgate-*.whl wit
 demo: setup ## Kafka, registry, engine, gateway, sinks and the shop, live: ARGS="--for 60 --rate 1000 --check"
 	@exec $(BIN)/tailgate demo $(ARGS)
 
-test: setup ## everything that needs no client programs and takes no minutes: ARGS="-k registry"
+test: setup ## all tests that need no client programs and are not marked long: ARGS="-k registry"
 	@$(MAKE) --no-print-directory -j3 java docs python
 
 .PHONY: python
 python: setup
 	@echo "test: Python"
 	@$(BIN)/python -m pytest -m $(FAST) -n $(JOBS) $(ARGS) || \
-	  { echo "test: what failed once more, by itself: a test that passes now has a race, which is a defect of its own"; \
+	  { echo "test: running the tests that failed again, alone; one that passes now has a race, which is a defect, too"; \
 	    $(BIN)/python -m pytest -m $(FAST) --last-failed --last-failed-no-failures none $(ARGS); }
 
-test-long: setup ## 10,000 random views, 100,000 random statements (hours), random tests with 20 seeds, then what `make test` leaves out: ARGS="-k kill"
+test-long: setup ## 10,000 random views, 100,000 random statements (hours), random tests with 20 seeds, then the tests that are marked long: ARGS="-k kill"
 	@echo "test: the law"
 	@TAILGATE_CASES=$${TAILGATE_CASES:-10000} $(BIN)/python -m pytest tests/engine/plan/test_law.py
 	@echo "test: random statements"
@@ -83,13 +83,13 @@ test-long: setup ## 10,000 random views, 100,000 random statements (hours), rand
 	  TAILGATE_VIEWS=$${TAILGATE_VIEWS:-2400} $(BIN)/python -m pytest tests/generator tests/engine/plan/test_generated.py
 	@echo "test: random choices with other seeds"
 	@TAILGATE_SEEDS=$${TAILGATE_SEEDS:-20} $(BIN)/python -m pytest -m "random and not spark and not kafka and not long and not clients"
-	@echo "test: what is long"
+	@echo "test: the tests that are marked long"
 	@$(BIN)/python -m pytest -m "long and not clients" $(ARGS)
 
 test-clients: setup ## real clients against a live Tailgate and PostgreSQL 15, one line each; installs them in .clients: ARGS="psql pgx"
 	@$(BIN)/python tests/clients/run.py $(ARGS)
 
-test-cdc: setup ## MariaDB and PostgreSQL through Debezium, everybody killed at random, in six minutes: ARGS="--for 60"; see docs/cdc.md
+test-cdc: setup ## MariaDB and PostgreSQL through Debezium, while all processes are killed at random, in six minutes: ARGS="--for 60"; see docs/cdc.md
 	@$(BIN)/python -m tests.cdc.support_calls
 	@$(BIN)/python -m tests.cdc.run $(ARGS)
 
@@ -137,7 +137,7 @@ docs: .venv/.installed ## run the examples in docstrings
 prose: .venv/.installed ## count prose that is probably hard to understand, by folder: ARGS="docs --show phrase"
 	@$(BIN)/python tools/prose.py $(ARGS)
 
-clean: ## remove all that setup made
+clean: ## remove all files that setup has created
 	rm -rf .venv .jars .peers $(JARS) tailgate/engine/java/target build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # The steps of setup.
@@ -160,7 +160,7 @@ jdk:
 	@command -v $(MVN) > /dev/null || \
 	  { echo "setup: Maven is needed ($(MVN) is not on PATH); on Debian and Ubuntu: apt-get install maven" >&2; exit 1; }
 
-# A second version of a jar on Spark's class path breaks it in odd ways, so what pyspark has is taken out by artifact name.
+# A second version of a jar on Spark's class path breaks it in odd ways, so jars that pyspark has are removed by artifact name.
 $(JARS)/spark/.resolved: jars/spark/pom.xml | .venv/.installed
 	@$(MAKE) --no-print-directory jdk
 	@echo "setup: fetching the Delta and Kafka connectors of Spark into $(JARS)/spark"
