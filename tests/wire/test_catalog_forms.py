@@ -63,6 +63,12 @@ def test_as_postgresql_answers(live: Live, postgres: str, query: str) -> None:
         assert answer(ours, query) == answer(theirs, query)
 
 
+def test_settings_from_a_function_include_those_that_postgresql_lacks(live: Live) -> None:
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        query = b"SELECT count(*) FROM pg_show_all_settings() WHERE name = 'real_time_recency'"
+        assert connection.execute(query).fetchone() == (1,)
+
+
 @pytest.mark.parametrize("query", UNSUPPORTED)
 def test_a_form_that_is_not_supported_is_refused(live: Live, query: str) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as ours, pytest.raises(psycopg.errors.FeatureNotSupported, match="system catalog"):

@@ -119,7 +119,7 @@ class CatalogQuery:
 
     - `sql`: for DuckDB; `limited`: the same for zero rows, to find its columns
     - `parameters`: types of $1, $2, …; `used`: numbers of those that the SQL still has
-    - `relations`: names of the relations it reads, in lower case
+    - `relations`: names of the relations it reads, in lower case; `tables`: their names in DuckDB
     - `listed`: the names of those of them that belong to the schema tailgate, without the schema
     """
 
@@ -129,6 +129,7 @@ class CatalogQuery:
     parameters: tuple[Type, ...]
     used: frozenset[int]
     relations: frozenset[str]
+    tables: frozenset[str]
     listed: frozenset[str]
 
     @property
@@ -174,6 +175,7 @@ def catalog_query(tree: exp.Query, oids: Sequence[int], catalog: Catalog) -> Cat
         types,
         frozenset(number for p in rewritten.find_all(exp.Parameter) if 0 < (number := int(p.this.name)) <= len(types)),
         frozenset(table.name.lower() for table in tree.find_all(exp.Table)),
+        frozenset(f"{table.db}.{table.name}" for table in rewritten.find_all(exp.Table) if table.db),
         frozenset(_listed(tree)),
     )
 

@@ -6,7 +6,6 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 import duckdb
@@ -19,7 +18,6 @@ from tailgate.gateway.catalog.relations import database
 from tailgate.gateway.catalog.rewrite import SAME
 from tailgate.lake import errors
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.catalog.schemas import TAILGATE
 from tailgate.lake.types import Field, Type, arrow_schema
 from tailgate.sql.authorization import Authorized
@@ -48,7 +46,9 @@ NO_JOB = NoJob()
 
 
 class SystemCatalog:
-    """The DuckDB instance of the system catalog, opened at the first query. Thread-safe.
+    """The system catalog. Thread-safe.
+
+    Its DuckDB instance is opened at the first query. A relation is created, and gets the rows of items, when a query reads it.
 
     Each query has its own connection and transaction. It sees the catalog of its session. Rows that
     are computed per query (pg_stat_activity, the engine's status) are inserted in this transaction
@@ -57,10 +57,9 @@ class SystemCatalog:
 
     def __init__(self, opener: Opener, fetch: Fetch = lambda result: result.to_arrow_table()) -> None:
         self._opener, self._fetch = opener, fetch
-        self._lock = threading.Lock()  # guards the three below
+        self._lock = threading.Lock()  # guards the two below
         self._facts = Facts()
-        self._connection: duckdb.DuckDBPyConnection | None = None
-        self._catalog: Catalog | None = None
+        self._database: database.Database | None = None
         self.functions = Functions()
 
     def run(
@@ -79,9 +78,9 @@ class SystemCatalog:
         that `asks_engine`. `description` has the columns if they are known.
         """
         plan = query.plan
-        computed = {table: session.computed(name) for name, table in database.COMPUTED.items() if name in plan.relations}
+        computed = {table: session.computed(name) for name, table in database.COMPUTED.items() if table in database.needed(plan.tables)}
         listings = {f"{TAILGATE}.{name}": session.listing(name, status or {}) for name in plan.listed}
-        with self._connection_for(session, catalog, job) as connection:
+        with self._connection_for(plan, session, catalog, job) as connection:
             for table, rows in (*computed.items(), *listings.items()):
                 database.fill(connection, table, rows)
             result = self._execute(connection, plan.sql, plan.used, values)
@@ -95,52 +94,41 @@ class SystemCatalog:
     def description(self, query: Authorized[CatalogQuery], session: Session, catalog: Catalog, job: Job = NO_JOB) -> list[tuple[str, str]]:
         """Returns DuckDB's names and types of the columns, by running the query for zero rows."""
         plan = query.plan
-        with self._connection_for(session, catalog, job) as connection:
+        with self._connection_for(plan, session, catalog, job) as connection:
             return _description(self._execute(connection, plan.limited, plan.used, [None] * len(plan.parameters)))
 
     def value(self, name: str, arguments: Sequence[object], session: Session, catalog: Catalog) -> object:
-        """Returns the value of a function about the session. It needs facts about PostgreSQL alone, so those of any catalog suffice."""
-        with self._lock:
-            if self._catalog is None:
-                self._at(catalog)
-            facts = self._facts
-        with self.functions.asked(session, catalog, facts):
+        """Returns the value of a function about the session."""
+        with self.functions.asked(session, catalog, self._facts_of(catalog)):
             return self.functions.all[SAME.get(name, name), len(arguments)][2](*arguments)
 
     @contextlib.contextmanager
-    def _connection_for(self, session: Session, catalog: Catalog, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Opens a connection that sees the catalog; on this thread, functions answer for the session."""
+    def _connection_for(self, plan: CatalogQuery, session: Session, catalog: Catalog, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Opens a connection that sees the relations of a query; on this thread, functions answer for the session."""
+        facts = self._facts_of(catalog)
         with self._lock:
-            connection = self._at(catalog).cursor()
-            connection.begin()
-            connection.execute("SELECT 1 FROM pg.made_roles LIMIT 0")  # the first read starts DuckDB's transaction
-            facts = self._facts
+            if self._database is None:
+                self._database = database.Database(self._opener(self._prepare))
+            connection = self._database.snapshot(plan.tables, catalog)
         try:
             job.running(connection)
             with self.functions.asked(session, catalog, facts):
-                operator = self.functions.privileges.operator()
-                facts = replace(facts, roles={**facts.roles, OPERATOR_ID: operator})
-                with self.functions.asked(session, catalog, facts):
-                    yield connection
+                yield connection
         finally:
             job.running(None)
             connection.close()
 
-    def _at(self, catalog: Catalog) -> duckdb.DuckDBPyConnection:
-        """Returns the connection, after updating the database to a catalog."""
-        if self._connection is None:
-            self._connection = self._opener(self._prepare)
-        # sessions with different search paths share the items of a catalog
-        if self._catalog is None or self._catalog.items is not catalog.items:
-            database.replace(self._connection, catalog)
-            self._facts = self._facts.loaded(self._connection, catalog)
-            self._catalog = catalog
-        return self._connection
+    def _facts_of(self, catalog: Catalog) -> Facts:
+        """Returns the facts of a catalog. Sessions with different search paths share them."""
+        with self._lock:
+            if self._facts.catalog.items is not catalog.items:
+                self._facts = Facts(catalog)
+            return self._facts
 
     def _prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
-        connection.begin()  # a transaction for each function and table takes half of the time
+        connection.begin()  # a transaction for each function takes half of the time
         self.functions.install(connection)
-        database.build(connection)
+        database.prepare(connection)
         connection.commit()
 
     def _execute(

@@ -12,16 +12,18 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
+import duckdb
 import psycopg
 import pytest
 from sqlglot import exp
 
 from tailgate.gateway.catalog.catalog_query import CatalogQuery, catalog_query, is_catalog_query, parsed
 from tailgate.gateway.catalog.relations import rows
+from tailgate.gateway.catalog.relations.database import relations
 from tailgate.gateway.catalog.system_catalog import SystemCatalog
 from tailgate.gateway.mirrors.sandbox import open_sandbox
 from tailgate.gateway.settings import definitions
@@ -253,3 +255,29 @@ def test_oids_stay(oracle: Oracle) -> None:
         authorized_query(sql, oracle.catalog), [], oracle.session, oracle.catalog
     )[1]  # type: ignore[arg-type]
     assert one.equals(other)
+
+
+def test_a_query_creates_the_relations_that_it_needs_and_no_others(oracle: Oracle) -> None:
+    connections: list[duckdb.DuckDBPyConnection] = []
+
+    def opened(prepare: Callable[[duckdb.DuckDBPyConnection], None]) -> duckdb.DuckDBPyConnection:
+        connections.append(open_sandbox(prepare).connection)
+        return connections[0]
+
+    ours, expected = SystemCatalog(opened), {"nothing"}
+    for sql, new in (
+        ("SELECT tablename FROM pg_tables", {"pg_class", "pg_namespace", "pg_tablespace"}),
+        ("SELECT nspname FROM pg_namespace", set()),
+        ("SELECT word FROM pg_get_keywords()", {"pg_keywords"}),
+    ):
+        ours.run(authorized_query(sql, oracle.catalog), [], oracle.session, oracle.catalog)  # type: ignore[arg-type]
+        expected |= new
+        names = connections[0].execute("SELECT table_name FROM duckdb_tables()").fetchall()
+        assert {name for (name,) in names} == expected
+
+
+def test_each_relation_can_be_read(oracle: Oracle) -> None:
+    oracle.session.listing = lambda relation, status: []
+    for relation in relations():
+        sql = f"SELECT count(*) FROM {relation}"
+        oracle.ours.run(authorized_query(sql, oracle.catalog), [], oracle.session, oracle.catalog)  # type: ignore[arg-type]

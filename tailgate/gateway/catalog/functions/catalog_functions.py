@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 from duckdb.func import SPECIAL
 
+from tailgate.gateway.catalog.functions import fixed_names
 from tailgate.gateway.catalog.functions.context import FunctionContext, FunctionGroup, Listed, nothing, yes, zero
 from tailgate.gateway.catalog.functions.definitions import DefinitionFunctions
 from tailgate.gateway.catalog.functions.identifiers import IdentifierFunctions
@@ -24,6 +25,7 @@ from tailgate.gateway.catalog.functions.privileges import Privileges
 from tailgate.gateway.catalog.relations.signatures import ENCODINGS
 from tailgate.gateway.settings.definitions import SERVER_VERSION
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.compute.regexp.functions import regexp_part, regexp_replace
 from tailgate.sql.compute.text.formatting import format_text
@@ -55,7 +57,7 @@ class Functions(FunctionGroup):
         super().__init__(FunctionContext())
         self._names = IdentifierFunctions(self.context)
         self._definitions = DefinitionFunctions(self.context, self._names)
-        self.privileges = Privileges(lambda: self.facts, lambda: self._session, self._names)
+        self.privileges = Privileges(self.context, self._names)
         self.all: dict[tuple[str, int], tuple[list[str], str, Callable[..., Any]]] = {}
         for signature, function in self._listed():
             match = re.fullmatch(r"(\w+)\((.*)\) (\S+)", signature)
@@ -107,7 +109,7 @@ class Functions(FunctionGroup):
             ("has_parameter_privilege(text, text, text) bool", lambda r, n, p: may.has_parameter_privilege(r, p)),
             ("pg_has_role(text, text) bool", lambda r, p: may.pg_has_role(None, r, p)),
             ("pg_has_role(text, text, text) bool", may.pg_has_role),
-            ("operator() text", may.operator),
+            ("operator() text", lambda: self.roles[OPERATOR_ID]),
         ]
 
     def _session_functions(self) -> list[Listed]:
@@ -143,13 +145,14 @@ class Functions(FunctionGroup):
     def asked(self, session: Session, catalog: Catalog, facts: Facts) -> Iterator[None]:
         """Sets what functions on this thread answer for; `catalog` is as the session sees it."""
         local = self.context
-        before = local.session, local.catalog, local.facts
+        before = local.session, local.catalog, local.facts, local.roles
         local.session, local.catalog, local.facts = session, catalog, facts
+        local.roles = facts.roles if facts.catalog.has_roles else {**facts.roles, OPERATOR_ID: session.user}
         local.path, local.raised = None, None
         try:
             yield
         finally:
-            local.session, local.catalog, local.facts = before
+            local.session, local.catalog, local.facts, local.roles = before
 
     @property
     def raised(self) -> TailgateError | None:
@@ -171,7 +174,7 @@ class Functions(FunctionGroup):
         return self._session.settings["session_authorization"] or self._session.user
 
     def current_setting(self, name: str, missing_ok: bool = False) -> str | None:
-        settings, fixed = self._session.settings, self.facts.settings.get(name.lower())
+        settings, fixed = self._session.settings, fixed_names.settings().get(name.lower())
         if not settings.has(name) and (fixed is not None or missing_ok):
             return fixed
         return settings.get(name)[1]

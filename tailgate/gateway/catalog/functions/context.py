@@ -6,7 +6,7 @@ DuckDB calls functions on the thread that executes the query.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tailgate.gateway.catalog.functions.object_names import Facts, Session
@@ -23,6 +23,7 @@ class FunctionContext(threading.local):
         self.session: Session | None = None
         self.catalog = Catalog()
         self.facts = Facts()
+        self.roles: Mapping[int, str] = {}  # names by oid; that of the operator is the session's user before roles are created
         self.path: list[int] | None = None
         self.raised: TailgateError | None = None
 
@@ -36,6 +37,10 @@ class FunctionGroup:
     @property
     def facts(self) -> Facts:
         return self.context.facts
+
+    @property
+    def roles(self) -> Mapping[int, str]:
+        return self.context.roles
 
     @property
     def catalog(self) -> Catalog:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tailgate.gateway.catalog.functions import fixed_names
 from tailgate.gateway.catalog.functions.context import FunctionContext, FunctionGroup, Listed, nothing
 from tailgate.gateway.catalog.functions.identifiers import IdentifierFunctions
 from tailgate.gateway.catalog.relations import constraint_rows, rows
-from tailgate.gateway.catalog.relations.signatures import Signature
+from tailgate.gateway.catalog.relations.signatures import Signature, index_definitions, signatures
 from tailgate.lake.catalog import Function, Item, Sequence, Table, View
 from tailgate.lake.catalog.functions import arguments_of, result_of
 from tailgate.lake.catalog.indexes import definition, element_texts
@@ -120,9 +121,9 @@ class DefinitionFunctions(FunctionGroup):
         return Name(item.name, self.facts.catalog.schema_of(item).name).sql
 
     def indexdef(self, oid: int, column: int = 0, pretty: bool = False) -> str | None:
-        if oid in self.facts.fixed_indexes:
+        if oid in index_definitions():
             return self._fixed_index(oid, column, pretty)
-        entry = next((i for i in rows.indexed(self.facts.catalog) if i.oid == oid), None)
+        entry = self.facts.indexes.get(oid)
         if entry is None:
             return None
         if column:
@@ -134,7 +135,7 @@ class DefinitionFunctions(FunctionGroup):
 
     def _fixed_index(self, oid: int, column: int, pretty: bool) -> str:
         """Returns the definition of one of PostgreSQL's own indexes."""
-        unique, relation, names = self.facts.fixed_indexes[oid]
+        unique, relation, names = index_definitions()[oid]
         columns = [quoted(name) for name in names]
         if column:
             return columns[column - 1] if column <= len(columns) else ""
@@ -147,15 +148,15 @@ class DefinitionFunctions(FunctionGroup):
         """Returns a function from an oid to text: by `definition` for created functions, by `fixed` for PostgreSQL's own."""
 
         def by_oid(oid: int) -> str | None:
-            if oid in self.facts.signatures:
-                return fixed(self.facts.signatures[oid])
+            if oid in signatures():
+                return fixed(signatures()[oid])
             item = self.facts.item(oid)
             return definition(item) if item is not None and isinstance(item, Function) else None
 
         return by_oid
 
     def constraintdef(self, oid: int, pretty: bool = False) -> str | None:
-        if (index := self.facts.fixed_constraints.get(oid)) is not None:
+        if (index := fixed_names.constraints().get(oid)) is not None:
             word, names = index
             return f"{word} ({', '.join(map(quoted, names))})"
         if oid in DOMAINS:
@@ -180,4 +181,4 @@ class DefinitionFunctions(FunctionGroup):
             role = roles.get(oid)
         if role is not None and role.comment:
             return role.comment
-        return self.facts.shared_descriptions.get((self.facts.by_name.get((11, catalog), 0), oid))
+        return fixed_names.shared_descriptions().get((self.facts.by_name.get((11, catalog), 0), oid))

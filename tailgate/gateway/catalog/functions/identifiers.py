@@ -9,6 +9,7 @@ from typing import Any
 from tailgate.gateway.catalog.functions.context import FunctionGroup, Listed, yes
 from tailgate.gateway.catalog.functions.object_names import ALIASES, SQL_NAMES, WITHOUT_LENGTH, name_text, parse_name
 from tailgate.gateway.catalog.relations import rows
+from tailgate.gateway.catalog.relations.signatures import signatures
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.catalog.schemas import TEMPORARY, TEMPORARY_ID
 from tailgate.lake.errors import InvalidSchemaName, UndefinedFunction, UndefinedObject, UndefinedTable
@@ -27,10 +28,10 @@ class IdentifierFunctions(FunctionGroup):
             ("format_type(oid, int) text", s.format_type),
             ("regclass_out(oid) text", s.regclass_out),
             ("regtype_out(oid) text", s.regtype_out),
-            ("regproc_out(oid) text", lambda o: "-" if o == 0 else s.facts.procs.get(o, (str(o),))[0]),
+            ("regproc_out(oid) text", lambda o: "-" if o == 0 else s.facts.functions.get(o, (str(o),))[0]),
             ("regprocedure_out(oid) text", s.regprocedure_out),
             ("regnamespace_out(oid) text", s.regnamespace_out),
-            ("regrole_out(oid) text", lambda o: s.facts.roles.get(o, str(o))),
+            ("regrole_out(oid) text", lambda o: s.roles.get(o, str(o))),
             *((f"{reg}_out(oid) text", str) for reg in ("regconfig", "regdictionary")),  # Tailgate has no text search
             ("regclass_in(text) oid", s.regclass_in),
             ("regtype_in(text) oid", s.regtype_in),
@@ -41,10 +42,10 @@ class IdentifierFunctions(FunctionGroup):
             ("to_regtype(text) oid", lambda t: s._or_none(s.regtype_in, t)),
             ("to_regproc(text) oid", lambda t: s._or_none(s.regproc_in, t)),
             ("to_regnamespace(text) oid", lambda t: s._or_none(s.regnamespace_in, t)),
-            ("pg_get_userbyid(oid) text", lambda o: s.facts.roles.get(o, f"unknown (OID={o})")),
+            ("pg_get_userbyid(oid) text", lambda o: s.roles.get(o, f"unknown (OID={o})")),
             ("pg_table_is_visible(oid) bool", s._visible_class),
             ("pg_type_is_visible(oid) bool", lambda o: s._visible(s.facts.types.get(o), 1)),
-            ("pg_function_is_visible(oid) bool", lambda o: s._visible(s.facts.procs.get(o), 1)),
+            ("pg_function_is_visible(oid) bool", lambda o: s._visible(s.facts.functions.get(o), 1)),
             ("pg_collation_is_visible(oid) bool", yes),
             ("pg_opclass_is_visible(oid) bool", yes),
             ("pg_operator_is_visible(oid) bool", yes),
@@ -131,20 +132,20 @@ class IdentifierFunctions(FunctionGroup):
             return int(text)
         called, _, types = text.partition("(")
         name = parse_name(called)[-1]
-        oids = [oid for oid, (n, _) in self.facts.procs.items() if n == name]
+        oids = [oid for oid, (n, _) in self.facts.functions.items() if n == name]
         if types:  # a regprocedure names the argument types
             argument_types = tuple(self.regtype_in(word.strip()) for word in types.strip(" )").split(",") if word.strip())
-            oids = [oid for oid in oids if oid not in self.facts.signatures or self.facts.signatures[oid].inputs == argument_types]
+            oids = [oid for oid in oids if oid not in signatures() or signatures()[oid].inputs == argument_types]
         if not oids:
             raise UndefinedFunction(f'function "{text}" does not exist')
         return oids[0]
 
     def regprocedure_out(self, oid: int) -> str:
-        if oid not in self.facts.procs:
+        if oid not in self.facts.functions:
             return "-" if oid == 0 else str(oid)
-        signature = self.facts.signatures.get(oid)
+        signature = signatures().get(oid)
         types = [str(self.format_type(type)) for type in signature.inputs] if signature is not None else []
-        return f"{quoted(self.facts.procs[oid][0])}({','.join(types)})"
+        return f"{quoted(self.facts.functions[oid][0])}({','.join(types)})"
 
     def regnamespace_in(self, text: str) -> int:
         return int(text) if text.isdecimal() else self.namespace(parse_name(text)[-1])
@@ -186,7 +187,7 @@ class IdentifierFunctions(FunctionGroup):
         return next((self.facts.by_name[n, class_row[0]] for n in self.path() if (n, class_row[0]) in self.facts.by_name), None) == oid
 
     def regrole_in(self, text: str) -> int:
-        oid = next((o for o, n in self.facts.roles.items() if n == parse_name(text)[-1]), None)
+        oid = next((o for o, n in self.roles.items() if n == parse_name(text)[-1]), None)
         if oid is None:
             raise UndefinedObject(f'role "{text}" does not exist')
         return oid
@@ -204,5 +205,5 @@ class IdentifierFunctions(FunctionGroup):
         """Implements pg_describe_object, for members of extensions."""
         words = {1255: "function", 2612: "language"}
         if kind in words:
-            return f"{words[kind]} {self.facts.procs[oid][0] + '()' if oid in self.facts.procs else 'plpgsql'}"
+            return f"{words[kind]} {self.facts.functions[oid][0] + '()' if oid in self.facts.functions else 'plpgsql'}"
         return f"table {self.regclass_out(oid)}" if kind == rows.CLASS else f"object {oid}"

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from copy import copy
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
-import duckdb
 import pyarrow as pa
 
+from tailgate.gateway.catalog.functions import fixed_names
 from tailgate.gateway.catalog.relations import rows
-from tailgate.gateway.catalog.relations.signatures import Signature, index_definitions, signatures
 from tailgate.lake.catalog import FIRST_ID, Catalog, Function, Item
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import InvalidName
@@ -77,69 +75,57 @@ class Session(Protocol):
         """Cancels the statement of a session, or ends the session. Returns False if it does not exist."""
 
 
-@dataclass(slots=True)
 class Facts:
-    """Names and oids of all objects, PostgreSQL's own and Tailgate's."""
+    """Names and oids of all objects, PostgreSQL's own and those of a catalog. Each is found when a function asks for it first."""
 
-    catalog: Catalog = field(default_factory=Catalog)
-    types: dict[int, tuple[str, int, int, str]] = field(default_factory=dict)  # oid → name, namespace, element, kind of type
-    classes: dict[int, tuple[str, int, str]] = field(default_factory=dict)  # oid → name, namespace, relkind
-    procs: dict[int, tuple[str, int]] = field(default_factory=dict)
-    fixed_procs: dict[int, tuple[str, int]] = field(default_factory=dict)  # PostgreSQL's own
-    namespaces: dict[int, str] = field(default_factory=dict)
-    roles: dict[int, str] = field(default_factory=dict)
-    fixed_roles: dict[int, str] = field(default_factory=dict)  # PostgreSQL's own
-    signatures: dict[int, Signature] = field(default_factory=dict)  # of PostgreSQL's own functions
-    fixed_indexes: dict[int, tuple[bool, int, tuple[str, ...]]] = field(default_factory=dict)  # unique, relation, columns
-    fixed_constraints: dict[int, tuple[str, tuple[str, ...]]] = field(default_factory=dict)  # PRIMARY KEY or UNIQUE, columns
-    settings: dict[str, str] = field(default_factory=dict)  # PostgreSQL's settings that a session does not have
-    collations: dict[int, str] = field(default_factory=dict)
-    descriptions: dict[tuple[int, int, int], str] = field(default_factory=dict)
-    fixed_descriptions: dict[tuple[int, int, int], str] = field(default_factory=dict)  # PostgreSQL's own
-    shared_descriptions: dict[tuple[int, int], str] = field(default_factory=dict)  # PostgreSQL's own, of databases
-    by_name: dict[tuple[int, str], int] = field(default_factory=dict)
-    type_by_name: dict[str, int] = field(default_factory=dict)
-    updatable: dict[int, tuple[int, frozenset[str]]] = field(default_factory=dict)  # by view, as far as asked (`updatable_views`)
+    def __init__(self, catalog: Catalog | None = None) -> None:
+        self.catalog = Catalog() if catalog is None else catalog
+        self.updatable: dict[int, tuple[int, frozenset[str]]] = {}  # by view, as far as asked (`updatable_views`)
 
-    def loaded(self, connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> Facts:
-        """Returns the facts of another catalog; leaves these unchanged, as other threads may use them."""
-        facts = copy(self)
-        facts._load(connection, catalog)
-        return facts
+    @cached_property
+    def types(self) -> dict[int, tuple[str, int, int, str]]:
+        """Returns name, namespace, element and kind of the types."""
+        created = rows.pg_type(self.catalog)
+        return fixed_names.types() | {r["oid"]: (r["typname"], r["typnamespace"], r["typelem"], r["typtype"]) for r in created}
 
-    def _load(self, connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
-        """Reads the facts from the database; those of PostgreSQL's own objects only once."""
+    @cached_property
+    def type_by_name(self) -> dict[str, int]:
+        return {name: oid for oid, (name, namespace, _, _) in self.types.items() if namespace == 11 or oid >= FIRST_ID}
 
-        def table(query: str) -> dict[int, Any]:
-            return {row[0]: row[1:] if len(row) > 2 else row[1] for row in connection.execute(query).fetchall()}
+    @cached_property
+    def classes(self) -> dict[int, tuple[str, int, str]]:
+        """Returns name, namespace and kind of the relations."""
+        created = rows.pg_class(self.catalog)
+        return fixed_names.classes() | {r["oid"]: (r["relname"], r["relnamespace"], r["relkind"]) for r in created}
 
-        self.catalog, self.updatable = catalog, {}
-        self.types = table("SELECT oid, typname, typnamespace, typelem, typtype FROM pg.pg_type")
-        self.classes = table("SELECT oid, relname, relnamespace, relkind FROM pg.pg_class")
-        self.namespaces = table("SELECT oid, nspname FROM pg.pg_namespace")
-        self.by_name = {(namespace, name): oid for oid, (name, namespace, _) in self.classes.items()}
-        self.type_by_name = {name: oid for oid, (name, namespace, _, _) in self.types.items() if namespace == 11 or oid >= FIRST_ID}
-        if not self.fixed_procs:
-            self.fixed_procs = table(f"SELECT oid, proname, pronamespace FROM pg.pg_proc WHERE oid < {FIRST_ID}")
-            self.fixed_roles = table("SELECT oid, rolname FROM pg.fixed_pg_roles")
-            self.signatures, self.fixed_indexes = signatures(connection), index_definitions(connection)
-            keys = connection.execute("SELECT oid, contype, conindid FROM pg.pg_constraint WHERE contype IN ('p', 'u')").fetchall()
-            self.fixed_constraints = {
-                oid: ("PRIMARY KEY" if kind == "p" else "UNIQUE", self.fixed_indexes[index][2])
-                for oid, kind, index in keys
-                if index in self.fixed_indexes
-            }
-            self.collations = table("SELECT oid, collname FROM pg.pg_collation")
-            self.settings = dict(connection.execute("SELECT lower(name), setting FROM pg.fixed_pg_settings").fetchall())
-            fixed = f"SELECT classoid, objoid, objsubid, description FROM pg.pg_description WHERE objoid < {FIRST_ID}"
-            descriptions = connection.execute(fixed).fetchall()
-            shared = connection.execute("SELECT classoid, objoid, description FROM pg.fixed_pg_shdescription").fetchall()
-            self.shared_descriptions = {(a, b): text for a, b, text in shared}
-            self.fixed_descriptions = {(a, b, c): text for a, b, c, text in descriptions}
-        self.procs = {**self.fixed_procs, **{i.id: (i.name, i.schema) for i in catalog.visible if isinstance(i, Function)}}
-        self.descriptions = {**self.fixed_descriptions, **rows.comments(catalog)}
+    @cached_property
+    def by_name(self) -> dict[tuple[int, str], int]:
+        """Returns the oids of the relations by namespace and name."""
+        return {(namespace, name): oid for oid, (name, namespace, _) in self.classes.items()}
 
-        self.roles = {**self.fixed_roles, **{r.id: r.name for r in catalog.all_roles().values() if r.id}}
+    @cached_property
+    def functions(self) -> dict[int, tuple[str, int]]:
+        """Returns name and namespace of the functions."""
+        created = (item for item in self.catalog.visible if isinstance(item, Function))
+        return fixed_names.functions() | {item.id: (item.name, item.schema) for item in created}
+
+    @cached_property
+    def namespaces(self) -> dict[int, str]:
+        return fixed_names.namespaces() | {r["oid"]: r["nspname"] for r in rows.pg_namespace(self.catalog)}
+
+    @cached_property
+    def roles(self) -> dict[int, str]:
+        return fixed_names.roles() | {role.id: role.name for role in self.catalog.all_roles().values() if role.id}
+
+    @cached_property
+    def descriptions(self) -> dict[tuple[int, int, int], str]:
+        """Returns the comments by class, object and column."""
+        return fixed_names.descriptions() | rows.comments(self.catalog)
+
+    @cached_property
+    def indexes(self) -> dict[int, rows.Indexed]:
+        """Returns the indexes of the catalog's relations."""
+        return {index.oid: index for index in rows.indexed(self.catalog)}
 
     def item(self, relation: int) -> Item | None:
         return self.catalog.items.get(relation)

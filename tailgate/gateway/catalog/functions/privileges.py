@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 
+from tailgate.gateway.catalog.functions.context import FunctionContext, FunctionGroup
 from tailgate.gateway.catalog.functions.identifiers import IdentifierFunctions
-from tailgate.gateway.catalog.functions.object_names import Facts, Session
 from tailgate.gateway.catalog.relations.access_lists import quoted_role
 from tailgate.lake.catalog import Sequence, UserType
 from tailgate.lake.catalog.roles import (
     COLUMN_PRIVILEGES,
     DATABASE_PRIVILEGES,
-    OPERATOR_ID,
     PUBLIC_ID,
     RELATION_PRIVILEGES,
     SCHEMA_PRIVILEGES,
@@ -65,28 +64,12 @@ def _privileges(text: str, valid: Iterable[str]) -> list[str]:
     return [word.upper() for word in words]
 
 
-class Privileges:
-    """The privilege functions.
+class Privileges(FunctionGroup):
+    """The privilege functions. `names` converts names to oids."""
 
-    `facts` and `session` return those of the current query. `names` converts names to oids.
-    """
-
-    def __init__(self, facts: Callable[[], Facts], session: Callable[[], Session], names: IdentifierFunctions) -> None:
-        self._know = facts
-        self._ask = session
+    def __init__(self, context: FunctionContext, names: IdentifierFunctions) -> None:
+        super().__init__(context)
         self.regclass_in, self.regtype_in, self.regnamespace_in = names.regclass_in, names.regtype_in, names.regnamespace_in
-
-    @property
-    def facts(self) -> Facts:
-        return self._know()
-
-    @property
-    def _session(self) -> Session:
-        return self._ask()
-
-    def operator(self) -> str:
-        """Returns the name of the role with oid 10; the session's user if no roles were created."""
-        return self.facts.roles[OPERATOR_ID] if self.facts.catalog.has_roles else self._session.user
 
     def _role(self, role: str | None) -> Role:
         """Returns the role with a name or an oid; for None that of the session."""
@@ -190,7 +173,7 @@ class Privileges:
 
     def acl_entries(self, acl: list[str]) -> list[dict[str, object]]:
         """Returns the rows of aclexplode(): one for each privilege of an access list."""
-        roles = {name: oid for oid, name in self.facts.roles.items()} | {"": PUBLIC_ID}
+        roles = {name: oid for oid, name in self.roles.items()} | {"": PUBLIC_ID}
         rows: list[dict[str, object]] = []
         for item in acl:
             match = ACL_ITEM.fullmatch(item)
@@ -210,7 +193,7 @@ class Privileges:
         """Returns the access list of an object without GRANTs. Raises 22023 for an unknown kind of objects."""
         if kind not in DEFAULTS:
             raise InvalidParameterValue(f"unrecognized object type abbreviation: {kind}")
-        name = self.facts.roles.get(owner, str(owner))
+        name = self.roles.get(owner, str(owner))
         shown = quoted_role(name)
         everyone, own = DEFAULTS[kind]
         return [f"{grantee}={letters}/{shown}" for grantee, letters in (("", everyone), (shown, own)) if letters]
@@ -224,7 +207,7 @@ class Privileges:
         if any(word not in MEMBERSHIP for word in words):
             raise InvalidParameterValue(f'unrecognized privilege type: "{privileges}"')
         member, catalog = self._role(role), self.facts.catalog
-        group = next((oid for oid, name in self.facts.roles.items() if of in (name, str(oid))), None)
+        group = next((oid for oid, name in self.roles.items() if of in (name, str(oid))), None)
         if group is None and not of.isdecimal():
             raise UndefinedObject(f'role "{of}" does not exist')
         if member.superuser or group is None:

@@ -1,29 +1,31 @@
 """The DuckDB instance of the system catalog: tables and views of the schemas pg, information and tailgate.
 
-    postgres15.zip  PostgreSQL's fixed rows (pg_type, …) ──┐
-    rows            rows of Tailgate's items             ──┴─► tables pg.*; items' rows are replaced when the catalog changes
-    item_status     the engine's status of items         ────► tables tailgate.*, filled for each query that reads them
-    relations.json  columns of all relations             ──► empty tables for all other relations
-    views.sql       pg_tables, information_schema.* …    ──► views
+    fixed_rows      PostgreSQL's rows (pg_type, …)      ──┐
+    rows            rows of Tailgate's items            ──┴─► tables pg.*; items' rows are replaced when the catalog changes
+    item_status     the engine's status of items        ────► tables tailgate.*, filled for each query that reads them
+    relations.json  columns of all relations            ──► empty tables for all other relations
+    views.sql       pg_tables, information_schema.* …   ──► views
 
-It is separate from the instance of users' data and equally sandboxed. Columns have private types:
+A relation is created, and its rows are replaced, when a query needs it: most queries read few of the 190 relations. The instance is
+separate from the instance of users' data and equally sandboxed. Columns have private types:
 oid, regproc and regtype are UINTEGER, which no other type uses; vectors are lists.
 """
 
 from __future__ import annotations
 
 import json
-import zipfile
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import resources
 
 import duckdb
 import pyarrow as pa
 
+from tailgate.gateway.catalog.relations import fixed_rows
 from tailgate.gateway.catalog.relations.access_lists import access_list, relation_grants
 from tailgate.gateway.catalog.relations.dependencies import pg_depend
-from tailgate.gateway.catalog.relations.rows import Row, all_rows, roles
+from tailgate.gateway.catalog.relations.rows import OURS, Row, roles
 from tailgate.lake.catalog import FIRST_ID, Catalog
 from tailgate.lake.catalog.roles import SCHEMA_ID
 from tailgate.lake.catalog.schemas import DATABASE, TAILGATE
@@ -51,8 +53,32 @@ COMPUTED = {
     **{name: f"pg.{name}" for name in ("pg_stat_activity", "pg_prepared_statements", "pg_cursors", "pg_locks", "pg_timezone_names")},
 }
 
+NOTHING = "pg.nothing"  # a table without rows
+FIXED = "fixed_"  # begins the names of tables of fixed rows that views read
+
+# tables without a name in PostgreSQL, which views read
+INTERNAL = {
+    "pg.made_roles": {
+        "oid": "oid", "rolname": "name", "rolsuper": "bool", "rolcanlogin": "bool", "rolcreaterole": "bool", "rolcreatedb": "bool",
+        "rolreplication": "bool", "rolbypassrls": "bool", "rolconnlimit": "int4", "valid_until": "int8", "rolpassword": "text",
+        "rolconfig": "_text", "otherconfig": "_text", "comment": "text",
+    },
+    "pg.made_grants": {
+        "relation": "oid", "attnum": "int2", "grantor": "oid", "grantee": "oid", "privilege": "text", "grantable": "bool",
+    },
+    "pg.made_database": {"datacl": "_aclitem"},
+    "pg.made_extensions": {"name": "name", "version": "text", "comment": "text"},
+}  # fmt: skip
+# the functions that return the rows of a catalog's items, by table
+ROWS: Mapping[str, Callable[[Catalog], Iterable[Row]]] = {
+    **{f"pg.{function.__name__}": function for function in (*OURS, pg_depend)},
+    "pg.made_roles": roles,
+    "pg.made_grants": relation_grants,
+    "pg.made_database": lambda catalog: [{"datacl": access_list(DATABASE, catalog)}],
+    "pg.made_extensions": lambda _: [{"name": name, "version": e.version, "comment": e.comment} for name, e in EXTENSIONS.items()],
+}
 # Columns whose value tells items' rows (oid >= FIRST_ID) from PostgreSQL's; by default the first.
-OIDS = {"pg_depend": ["objid"], "pg_auth_members": ["roleid", "member"]}
+OIDS = {"pg.pg_depend": ["objid"], "pg.pg_auth_members": ["roleid", "member"]}
 
 
 # Returns an array as text, like PostgreSQL's array_out.
@@ -103,46 +129,13 @@ def table_name(relation: str) -> str:
     return f"{SCHEMAS[schema]}.{name}"
 
 
-def build(connection: duckdb.DuckDBPyConnection) -> None:
-    """Creates all relations, with PostgreSQL's fixed rows."""
-    connection.execute("; ".join(f"CREATE SCHEMA {schema}" for schema in SCHEMAS.values()))
-    connection.execute(ARRAY_OUT)
-    macros, views = definitions()
-    connection.execute(macros)
-    connection.execute(
-        "CREATE TABLE pg.made_roles (oid UINTEGER, rolname VARCHAR, rolsuper BOOLEAN, rolcanlogin BOOLEAN, rolcreaterole BOOLEAN,"
-        " rolcreatedb BOOLEAN, rolreplication BOOLEAN, rolbypassrls BOOLEAN, rolconnlimit INTEGER, valid_until BIGINT, rolpassword VARCHAR,"
-        " rolconfig VARCHAR[], otherconfig VARCHAR[], comment VARCHAR); "
-        "CREATE TABLE pg.made_grants"
-        " (relation UINTEGER, attnum SMALLINT, grantor UINTEGER, grantee UINTEGER, privilege VARCHAR, grantable BOOLEAN); "
-        "CREATE TABLE pg.made_database (datacl VARCHAR[]); "
-        "CREATE TABLE pg.made_extensions (name VARCHAR, version VARCHAR, comment VARCHAR)"
-    )
-    tables = {table_name(relation): columns for relation, columns in relations().items() if relation not in views}
-    tables[SETTINGS] = relations()["pg_catalog.pg_settings"]
-    connection.execute("; ".join(f"CREATE TABLE {table} ({_columns(columns)})" for table, columns in tables.items()))
-    with resources.as_file(HERE / "postgres15.zip") as path, zipfile.ZipFile(path) as file:
-        for name in file.namelist():
-            relation, rows = name.removesuffix(".arrow"), pa.ipc.open_stream(file.read(name)).read_all()
-            if f"pg_catalog.{relation}" in views:  # a view reads these rows
-                connection.register("__rows", rows)
-                connection.execute(f"CREATE TABLE pg.fixed_{relation} AS SELECT * FROM __rows")
-                connection.unregister("__rows")
-            else:
-                insert(connection, f"pg.{relation}", rows)
-    extensions = [{"name": name, "version": each.version, "comment": each.comment} for name, each in EXTENSIONS.items()]
-    fill(connection, "pg.made_extensions", extensions)
-    for relation, text in views.items():
-        names = ", ".join(f'"{column}"' for column in relations()[relation])
-        connection.execute(f"CREATE VIEW {table_name(relation)} ({names}) AS {text}")
-
-
 def _columns(columns: Mapping[str, str]) -> str:
     return ", ".join(f'"{name}" {duckdb_type(type)}' for name, type in columns.items())
 
 
+@cache
 def definitions() -> tuple[str, dict[str, str]]:
-    """Returns the parts of views.sql: the statements that create macros, and the queries of views.
+    """Returns the parts of views.sql: the statements that create macros, and the queries of views by their names in DuckDB.
 
     A line `-- view schema.name` begins each query.
     """
@@ -150,28 +143,93 @@ def definitions() -> tuple[str, dict[str, str]]:
     out: dict[str, str] = {}
     for part in parts:
         name, _, text = part.partition("\n")
-        out[name.strip()] = text.strip().rstrip(";")
+        out[table_name(name.strip())] = text.strip().rstrip(";")
     return macros, out
 
 
-def replace(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
-    """Replaces the rows of items by those of the given catalog."""
-    connection.begin()
-    try:
-        for name, rows in (*all_rows(catalog), ("pg_depend", list(pg_depend(catalog)))):
-            columns = OIDS.get(name) or [next(iter(relations()[f"pg_catalog.{name}"]))]
-            public = f" OR oid = {SCHEMA_ID}" if name == "pg_namespace" else ""
-            connection.execute(f"DELETE FROM pg.{name} WHERE {' OR '.join(f'{column} >= {FIRST_ID}' for column in columns)}{public}")
-            if rows:
-                insert(connection, f"pg.{name}", _table(rows))
-        connection.execute("DELETE FROM pg.made_roles; DELETE FROM pg.made_grants; DELETE FROM pg.made_database")
-        fill(connection, "pg.made_roles", roles(catalog))
-        fill(connection, "pg.made_grants", list(relation_grants(catalog)))
-        fill(connection, "pg.made_database", [{"datacl": access_list(DATABASE, catalog)}])
-        connection.commit()
-    except BaseException:
-        connection.rollback()
-        raise
+@cache
+def columns() -> dict[str, dict[str, str]]:
+    """Returns the columns of all relations by their names in DuckDB, except the tables of fixed rows that a view reads."""
+    return (
+        {table_name(name): columns for name, columns in relations().items()} | INTERNAL | {SETTINGS: relations()["pg_catalog.pg_settings"]}
+    )
+
+
+@cache
+def sources(relation: str) -> tuple[str, ...]:
+    """Returns the relations that a relation reads, and itself. Each comes after those that it reads."""
+    read = re.findall(rf"\b(?:{'|'.join(SCHEMAS.values())})\.\w+", definitions()[1].get(relation, ""))
+    return (*dict.fromkeys(source for name in read for source in sources(name)), relation)
+
+
+def needed(tables: Iterable[str]) -> dict[str, None]:
+    """Returns the relations that a query of tables needs, in the order in which they are created."""
+    return {source: None for table in sorted(tables) for source in sources(table)}
+
+
+def prepare(connection: duckdb.DuckDBPyConnection) -> None:
+    """Creates what all queries need."""
+    connection.execute("; ".join(f"CREATE SCHEMA {schema}" for schema in SCHEMAS.values()))
+    connection.execute(f"CREATE TABLE {NOTHING} (nothing BOOLEAN)")
+    connection.execute(ARRAY_OUT)
+    connection.execute(definitions()[0])
+
+
+class Database:
+    """The relations of the system catalog. Each is created, and gets the rows of items, when a query needs it. Not thread-safe."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._created: set[str] = set()
+        self._items: dict[str, object] = {}  # the items of the catalog whose rows a table has
+
+    def snapshot(self, tables: Iterable[str], catalog: Catalog) -> duckdb.DuckDBPyConnection:
+        """Returns a connection in a transaction that sees these tables with the rows of a catalog."""
+        relations = needed(tables)
+        missing = [name for name in relations if name not in self._created]
+        outdated = [name for name in relations if name in ROWS and self._items.get(name) is not catalog.items]
+        if missing or outdated:
+            self._connection.begin()
+            try:
+                for name in missing:
+                    self._create(name)
+                for name in outdated:
+                    self._replace(name, catalog)
+                self._connection.commit()
+            except BaseException:
+                self._connection.rollback()
+                raise
+            self._created.update(missing)
+            self._items.update(dict.fromkeys(outdated, catalog.items))
+        connection = self._connection.cursor()
+        connection.begin()
+        connection.execute(f"SELECT 1 FROM {NOTHING}")  # the first read starts DuckDB's transaction
+        return connection
+
+    def _create(self, name: str) -> None:
+        """Creates a relation, with PostgreSQL's fixed rows."""
+        query, short = definitions()[1].get(name), name.partition(".")[2]
+        if query is not None:
+            names = ", ".join(f'"{column}"' for column in columns()[name])
+            self._connection.execute(f"CREATE VIEW {name} ({names}) AS {query}")
+        elif name not in columns():
+            self._connection.register("__rows", fixed_rows.rows(short.removeprefix(FIXED)))
+            self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM __rows")
+            self._connection.unregister("__rows")
+        else:
+            self._connection.execute(f"CREATE TABLE {name} ({_columns(columns()[name])})")
+            if short in fixed_rows.names():
+                insert(self._connection, name, fixed_rows.rows(short))
+
+    def _replace(self, name: str, catalog: Catalog) -> None:
+        """Replaces the rows of items in a table by those of a catalog."""
+        condition = "true"
+        if name not in INTERNAL:
+            condition = " OR ".join(f"{column} >= {FIRST_ID}" for column in OIDS.get(name) or [next(iter(columns()[name]))])
+        if name == "pg.pg_namespace":
+            condition += f" OR oid = {SCHEMA_ID}"
+        self._connection.execute(f"DELETE FROM {name} WHERE {condition}")
+        fill(self._connection, name, list(ROWS[name](catalog)))
 
 
 def fill(connection: duckdb.DuckDBPyConnection, name: str, rows: list[Row] | pa.Table) -> None:

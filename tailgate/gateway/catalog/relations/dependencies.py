@@ -44,8 +44,9 @@ def pg_depend(catalog: Catalog) -> Iterator[Row]:
     for relation in SYSTEM_RELATIONS.values():
         yield _depends(CLASS, relation.id, EXTENSION, PLPGSQL_OID, "e")
     yield from _of_relations(catalog)
-    yield from _of_constraints(catalog)
-    yield from _of_indexes(catalog)
+    constraints = list(pg_constraint(catalog))
+    yield from _of_constraints(constraints)
+    yield from _of_indexes(catalog, {row["oid"] for row in constraints if row["contype"] in "pu"})
     yield from _of_defaults(catalog)
     yield from _of_schemas(catalog)
     for item in catalog.each(Sequence):
@@ -89,8 +90,8 @@ def _class_of(item: Item | None) -> int:
     return PROC if isinstance(item, Function) else TYPE if isinstance(item, UserType) else CLASS
 
 
-def _of_constraints(catalog: Catalog) -> Iterator[Row]:
-    for row in pg_constraint(catalog):
+def _of_constraints(constraints: list[Row]) -> Iterator[Row]:
+    for row in constraints:
         oid, keys = row["oid"], row["conkey"] or ()
         if row["contypid"]:
             yield _depends(CONSTRAINT, oid, TYPE, row["contypid"], "a")
@@ -106,8 +107,8 @@ def _of_constraints(catalog: Catalog) -> Iterator[Row]:
             yield _depends(CONSTRAINT, oid, CLASS, row["conindid"], "n")
 
 
-def _of_indexes(catalog: Catalog) -> Iterator[Row]:
-    constraints = {row["oid"] for row in pg_constraint(catalog) if row["contype"] in "pu"}
+def _of_indexes(catalog: Catalog, constraints: set[int]) -> Iterator[Row]:
+    """Yields the rows of indexes. `constraints`: the oids of those that have an index."""
     for each in indexed(catalog):
         # the id of the constraint of an index, or of the table's key
         constraint = CONSTRAINTS + (each.index.id if isinstance(catalog.items.get(each.oid), Index) else each.relation.id)

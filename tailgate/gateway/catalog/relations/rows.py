@@ -9,7 +9,7 @@ restart:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -329,11 +329,11 @@ def pg_auth_members(catalog: Catalog) -> Iterator[Row]:
             yield {"roleid": group, "member": role.id, "grantor": OPERATOR_ID, "admin_option": admin}
 
 
+# the functions that return the rows of the relation of their name; missing columns are NULL
 OURS = (
     pg_auth_members, pg_namespace, pg_class, pg_attribute, pg_attrdef, pg_type, pg_index, pg_constraint, pg_rewrite, pg_proc,
     sequence_rows.pg_sequence, enum_rows.pg_enum, pg_description, pg_default_acl,
 )  # fmt: skip
-TABLES = {f.__name__: f for f in OURS}
 
 
 def _shown_settings(settings: Mapping[str, str]) -> list[str] | None:
@@ -353,8 +353,3 @@ def roles(catalog: Catalog) -> list[Row]:
         }
         for r in catalog.all_roles().values()
     ]  # fmt: skip
-
-
-def all_rows(catalog: Catalog) -> Iterable[tuple[str, list[Row]]]:
-    """Yields each relation of pg_catalog with its rows for items; missing columns are NULL."""
-    return ((name, list(rows(catalog))) for name, rows in TABLES.items())

@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
-import duckdb
-
-from tailgate.lake.catalog import FIRST_ID
+from tailgate.gateway.catalog.relations.fixed_rows import values
 from tailgate.lake.catalog.names import quoted
 
 MODES = {"o": "OUT ", "b": "INOUT ", "v": "VARIADIC "}
@@ -69,19 +68,17 @@ class Signature:
         ]
 
 
-def signatures(connection: duckdb.DuckDBPyConnection) -> dict[int, Signature]:
+@cache
+def signatures() -> dict[int, Signature]:
     """Returns the signatures of PostgreSQL's own functions, by oid."""
-    rows = connection.execute(
-        "SELECT oid, proargtypes, proallargtypes, proargmodes, proargnames, prorettype, proretset, prokind, proargdefaults,"
-        " CASE WHEN aggkind <> 'n' THEN aggnumdirectargs END"
-        f" FROM pg.pg_proc LEFT JOIN pg.pg_aggregate ON aggfnoid = oid WHERE oid < {FIRST_ID}"
-    ).fetchall()
+    direct = {oid: number for oid, kind, number in values("pg_aggregate", "aggfnoid", "aggkind", "aggnumdirectargs") if kind != "n"}
+    columns = "oid proargtypes proallargtypes proargmodes proargnames prorettype proretset prokind proargdefaults".split()
     out = {}
-    for oid, inputs, types, modes, names, result, is_set, kind, defaults, direct in rows:
+    for oid, inputs, types, modes, names, result, is_set, kind, defaults in values("pg_proc", *columns):
         every = tuple(types or inputs)
         out[oid] = Signature(
             tuple(inputs), every, tuple(modes or "i" * len(every)), tuple(names or [""] * len(every)), result, is_set, kind,
-            tuple(listed(defaults or "")), direct,
+            tuple(listed(defaults or "")), direct.get(oid),
         )  # fmt: skip
     return out
 
@@ -95,12 +92,11 @@ def listed(expressions: str) -> list[str]:
     return [part.strip() for part in re.findall(r"(?:'(?:[^']|'')*'|\([^()]*\)|[^,'(])+", expressions)]
 
 
-def index_definitions(connection: duckdb.DuckDBPyConnection) -> dict[int, tuple[bool, int, tuple[str, ...]]]:
+@cache
+def index_definitions() -> dict[int, tuple[bool, int, tuple[str, ...]]]:
     """Returns PostgreSQL's own indexes by oid: whether unique, the relation's oid, the columns."""
-    rows = connection.execute(
-        "SELECT i.indexrelid, any_value(i.indisunique), any_value(i.indrelid), list(a.attname ORDER BY k.n)"
-        " FROM (SELECT indexrelid, unnest(indkey) AS attnum, unnest(range(len(indkey))) AS n FROM pg.pg_index) AS k"
-        " JOIN pg.pg_index AS i USING (indexrelid) JOIN pg.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum"
-        f" WHERE i.indexrelid < {FIRST_ID} GROUP BY i.indexrelid"
-    ).fetchall()
-    return {oid: (unique, relation, tuple(names)) for oid, unique, relation, names in rows}
+    columns = {(relation, number): name for relation, number, name in values("pg_attribute", "attrelid", "attnum", "attname")}
+    return {
+        oid: (unique, relation, tuple(columns[relation, number] for number in key if (relation, number) in columns))
+        for oid, unique, relation, key in values("pg_index", "indexrelid", "indisunique", "indrelid", "indkey")
+    }
