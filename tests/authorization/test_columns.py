@@ -13,8 +13,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from tailgate.lake.errors import FeatureNotSupported
-from tailgate.sql.statements import parse
 from tests.authorization.world import World
 
 ROLES = ("boss", "low", "helper")
@@ -181,9 +179,3 @@ def test_random_grants_and_statements(pair: Pair, seed: int) -> None:
     for _ in range(STEPS):
         for role, sql in (statements.grant(), *(statements.statement() for _ in range(3))):
             assert not (difference := pair.differences(role, sql)), difference
-
-
-@pytest.mark.parametrize("text", ["TABLE x OWNER TO", "TABLE x ADD COLUMN y int, OWNER TO", "TYPE x OWNER TO", "DOMAIN x OWNER TO"])
-def test_owner_to_current_user_is_refused_by_name(text: str) -> None:
-    with pytest.raises(FeatureNotSupported, match="CURRENT_USER as the name of a role"):
-        parse(f"ALTER {text} CURRENT_USER")

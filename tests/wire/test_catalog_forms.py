@@ -48,11 +48,58 @@ FORMS = (
     "SELECT ARRAY(SELECT generate_series(1, 3)) AS a, oid FROM pg_class WHERE oid = 1259",
     "SELECT e.name, e.comment FROM pg_catalog.pg_available_extensions() e WHERE name = 'plpgsql'",
     "SELECT st.setting FROM pg_catalog.pg_show_all_settings() st WHERE st.name = 'default_table_access_method'",
+    # those of object-relational mappers, data browsers and GraphQL and REST servers
+    "SELECT relname FROM pg_class WHERE relname ~ ANY (ARRAY['^pg_cl', 'x']) ORDER BY 1",
+    "SELECT indkey[:indnkeyatts-1] AS keys, indkey[indnkeyatts:] AS others, indkey[1:1] FROM pg_index WHERE indexrelid = 2663",
+    "SELECT * FROM current_schema()",
+    "SELECT lock.pid, lock.relation::regclass::varchar FROM pg_catalog.pg_locks lock LEFT JOIN pg_database db ON false WHERE lock.pid = 0",
+    "SELECT * FROM (SELECT pg_get_userbyid(0), nspname Name FROM pg_namespace) q WHERE name = 'pg_catalog'",
+    "SELECT EXISTS (SELECT FROM pg_class WHERE oid = 1259), NOT EXISTS (SELECT 1 FROM pg_class WHERE oid = 1)",
+    "SELECT EXISTS (SELECT FROM pg_attrdef)",
+    "SELECT oid::regclass || '_x' AS a, 'x' || 23::regtype AS b FROM pg_class WHERE oid = 1259",
+    (
+        "SELECT am.amname, pg_indexam_has_property(am.oid, 'can_order') AS o, pg_indexam_has_property(am.oid, 'no') AS n, c"
+        " FROM pg_am am CROSS JOIN pg_catalog.pg_indexam_has_property(am.oid, 'can_unique') c WHERE am.oid IN (2, 403) ORDER BY 1"
+    ),
+    (
+        "SELECT ic.n, ic.x, (i.indoption[ic.n - 1] & 1) AS down FROM pg_index i"
+        " JOIN information_schema._pg_expandarray(i.indkey) ic ON true WHERE i.indexrelid = 2663 ORDER BY 1"
+    ),
+    (
+        "SELECT k.i, coalesce(a.attname, pg_get_indexdef(i.indexrelid, k.i, false)) AS c FROM pg_index i"
+        " CROSS JOIN LATERAL (SELECT unnest(i.indkey), generate_subscripts(i.indkey, 1) + 1) AS k(attnum, i)"
+        " LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum WHERE i.indexrelid = 2663 ORDER BY 1"
+    ),
+    (
+        'SELECT h.schema, h.name FROM jsonb_to_recordset(\'[{"schema": "a", "name": "b"}]\'::jsonb) AS h(schema text, name text), pg_am'
+        " WHERE oid = 2"
+    ),
+    "SELECT relname FROM pg_class WHERE relnamespace = ANY (ARRAY['pg_catalog', 'pg_toast']::text[]::regnamespace[]) AND oid = 1259",
+    "SELECT array_agg(row(oid, relname, NULL, relkind = 'r') ORDER BY oid) AS rows FROM pg_class WHERE oid IN (1247, 1259)",
+    "SELECT coalesce((SELECT array_agg(enumlabel) FROM pg_enum WHERE enumtypid = 0), '{}') AS labels FROM pg_class WHERE oid = 1259",
+    "SELECT regexp_split_to_array('a=b', '='), translate(relname, 'p', 'q'), trunc(1.5), chr(65) FROM pg_class WHERE oid = 1259",
+    "SELECT age(xmin) > 0 AS a, age('3'::varchar::xid) > 0 AS b FROM pg_class WHERE oid = 1259",
+    (
+        "SELECT a.attname, information_schema._pg_char_max_length(information_schema._pg_truetypid(a.*, t.*),"
+        " information_schema._pg_truetypmod(a.*, t.*))::integer AS length FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid"
+        " WHERE attrelid = 1259 AND attnum = 1"
+    ),
+    ("SELECT c.relname, s FROM pg_class c LEFT JOIN LATERAL unnest(c.reloptions) s ON s LIKE 'fill%' WHERE c.oid = 1259"),
+    (
+        "SELECT (e->>'n')::int AS n, e->'l'->0 AS l, json_array_elements(e->'l')::text AS x"
+        ' FROM (SELECT \'{"n": 5, "l": [7]}\'::json AS e, oid FROM pg_class WHERE oid = 1259) q'
+    ),
+    (
+        "WITH RECURSIVE r AS (SELECT oid, typname, typelem FROM pg_type WHERE oid = 1007 UNION ALL"
+        " SELECT t.oid, t.typname, t.typelem FROM r JOIN pg_type t ON t.oid = r.typelem) SELECT oid, typname FROM r ORDER BY 1"
+    ),
+    "SELECT CASE WHEN oid = 1 THEN 'x' || relname ELSE relname END AS c FROM pg_class WHERE oid = 1259",
+    "SELECT st.relname, st.heap_blks_read >= 0 FROM pg_statio_all_tables st WHERE relid = 1259",
+    "SELECT relname, indexrelname, idx_scan >= 0 FROM pg_stat_all_indexes WHERE indexrelid = 2663",
 )
 # Forms that DuckDB does not plan after the rewrite.
 UNSUPPORTED = (
     "SELECT FROM pg_database",
-    "SELECT relname FROM pg_class WHERE relname ~ ANY (ARRAY['pg', 'x'])",
     "SELECT enumlabel FROM pg_enum ORDER BY enumlabel::planets",
 )
 

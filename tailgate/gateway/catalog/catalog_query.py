@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from tailgate.gateway.catalog.functions.catalog_functions import Functions
 from tailgate.gateway.catalog.functions.privileges import SECRET
+from tailgate.gateway.catalog.output_names import output_name
 from tailgate.gateway.catalog.relations import database, item_status
 from tailgate.gateway.catalog.rewrite import REG, WORDS, rewrite
 from tailgate.gateway.catalog.tables import LISTED
@@ -236,7 +237,7 @@ def _fields(tree: exp.Query, description: Sequence[Sequence[object]], columns: S
 
     Those of a star have their own names, also if DuckDB has changed one that occurs twice.
     """
-    names = [_name(item) for item in tree.selects]
+    names = [output_name(item) for item in tree.selects]
     if len(names) != len(columns) or None in names:
         names = [
             names[i] if len(names) == len(columns) and names[i] else _given(str(d[0]), columns[i][0]) for i, d in enumerate(description)
@@ -249,63 +250,11 @@ def _given(shown: str, name: str | None) -> str:
     return name if name and re.fullmatch(re.escape(name) + r"_\d+", shown) else shown
 
 
-def _name(item: exp.Expr) -> str | None:
-    """Returns PostgreSQL's name for an output column; None for a star."""
-    match item:
-        case exp.Star():
-            return None
-        case exp.Column():
-            return None if isinstance(item.this, exp.Star) else folded(item.this)
-        case exp.Alias():
-            return folded(item.args["alias"])
-        case exp.Paren() | exp.Collate() | exp.Bracket():
-            return _name(item.this)
-        case exp.Cast():
-            base = item.this
-            while isinstance(base, (exp.Cast, exp.Paren)):
-                base = base.this
-            inner = _name(base)
-            return type_name(item.to).strip('"').removesuffix("[]") if inner == "?column?" else inner
-        case exp.Dot():
-            return _name(item.expression) if isinstance(item.this, exp.Identifier) else item.expression.name
-        case exp.Anonymous():
-            return item.name.lower()
-        case exp.Case():
-            inner = _name(item.args["default"]) if item.args.get("default") is not None else "?column?"
-            return "case" if inner == "?column?" else inner
-        case exp.Subquery():
-            query = item.unnest()
-            assert isinstance(query, exp.Query)
-            return _name(query.selects[0])
-        case exp.Array():
-            return "array"
-        case exp.GroupConcat():
-            return "string_agg"
-        case (
-            exp.CurrentCatalog()
-            | exp.CurrentUser()
-            | exp.SessionUser()
-            | exp.CurrentSchema()
-            | exp.CurrentDatabase()
-            | exp.CurrentSchemas()
-        ):
-            return item.sql("postgres").lower().split("(")[0]
-        case exp.CurrentVersion():
-            return "version"
-        case exp.Trim():
-            return {"TRAILING": "rtrim", "LEADING": "ltrim"}.get(str(item.args.get("position") or "").upper(), "btrim")
-        case exp.Predicate() | exp.Connector() | exp.Not():
-            return "?column?"
-        case exp.Func():
-            return item.sql_name().lower()
-        case _:
-            return "?column?"
-
-
 def parsed(text: str) -> exp.Query:
     """Parses one query with sqlglot's PostgreSQL dialect. Raises 42601."""
     try:
-        trees = [t for t in POSTGRES.parser().parse(_names(_arrays(POSTGRES.tokenize(text))), text) if t is not None]
+        row = _slices(_names(_arrays(POSTGRES.tokenize(text))))
+        trees = [t for t in POSTGRES.parser().parse(row, text) if t is not None]
     except sqlglot.errors.SqlglotError as error:
         raise errors.SyntaxError_("syntax error in a query of the system catalog") from error
     if len(trees) != 1 or not isinstance(trees[0], exp.Query) or trees[0].find(exp.DML, exp.DDL, exp.Command) is not None:
@@ -328,11 +277,24 @@ def _arrays(tokens: list[Token]) -> list[Token]:
 
 
 def _names(tokens: list[Token]) -> list[Token]:
-    """Makes keywords after AS into names, as in `AS select,`; PostgreSQL accepts any word there."""
+    """Makes keywords into names: those after AS, as in `AS select,`, where PostgreSQL accepts any word, and `lock`."""
+    for token in tokens:
+        if token.token_type is TokenType.LOCK:
+            token.token_type = TokenType.VAR
     for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if before.token_type is TokenType.ALIAS and token.token_type in VERBS and after.token_type in (TokenType.COMMA, TokenType.FROM):
             token.token_type = TokenType.VAR
     return tokens
+
+
+def _slices(tokens: list[Token]) -> list[Token]:
+    """Writes `[:n]` as `[0:n]`, because sqlglot takes `:n` for a parameter."""
+    out: list[Token] = []
+    for token in tokens:
+        if token.token_type is TokenType.COLON and out and out[-1].token_type is TokenType.L_BRACKET:
+            out.append(Token(TokenType.NUMBER, "0", token.line, token.col, token.start, token.start))
+        out.append(token)
+    return out
 
 
 VERBS = (TokenType.SELECT, TokenType.INSERT, TokenType.UPDATE, TokenType.DELETE, TokenType.TABLE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 NATIVE = {
     "coalesce": "coalesce",
     "nullif": "nullif",
@@ -64,4 +66,39 @@ NATIVE = {
     "date_trunc": "date_trunc",
     "starts_with": "starts_with",
     "reverse": "reverse",
+    "regexp_split_to_array": "regexp_split_to_array",
+    "translate": "translate",
+    "trunc": "trunc",
+    "chr": "chr",
+    "jsonb_agg": "json_group_array",
+    "to_jsonb": "to_json",
+}
+
+# Subclasses of sqlglot's Func that are syntax, or functions that have another name in NATIVE.
+SYNTAX = (
+    exp.Case, exp.If, exp.Connector, exp.Predicate, exp.Cast, exp.Array, exp.Exists, exp.Explode, exp.ExplodingGenerateSeries,
+    exp.GenerateSeries, exp.Unnest, exp.StrPosition, exp.LogicalAnd, exp.LogicalOr, exp.RowNumber, exp.ArrayToString, exp.Extract,
+    exp.JSONExtract, exp.JSONExtractScalar,
+)  # fmt: skip
+
+# Names of functions that have a class in sqlglot, by the class.
+CLASSES: dict[type[exp.Expr], str] = {
+    exp.CurrentSchema: "current_schema",
+    exp.CurrentUser: "current_user",
+    exp.SessionUser: "session_user",
+    exp.CurrentDatabase: "current_database",
+    exp.CurrentVersion: "version",
+    exp.CurrentCatalog: "current_database",
+    exp.CurrentSchemas: "current_schemas",
+    exp.ArrayRemove: "array_remove",
+    exp.ArraySize: "array_length",
+    exp.GroupConcat: "string_agg",
+    exp.StringToArray: "string_to_array",
+    exp.StrToMap: "str_to_map",
+    exp.CurrentTimestamp: "now",
+    exp.Format: "format",
+    exp.RegexpReplace: "regexp_replace",
+    exp.Translate: "translate",
+    exp.Trunc: "trunc",
+    exp.Chr: "chr",
 }

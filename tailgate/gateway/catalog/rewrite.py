@@ -17,10 +17,10 @@ from typing import Any
 from sqlglot import exp
 
 from tailgate.gateway.catalog import text_functions
-from tailgate.gateway.catalog.duckdb_functions import NATIVE
+from tailgate.gateway.catalog.duckdb_functions import CLASSES, NATIVE, SYNTAX
 from tailgate.gateway.catalog.relations.database import array_columns
 from tailgate.gateway.catalog.tables import place_table
-from tailgate.gateway.catalog.trees import MADE, call, elements, is_integer, is_text, is_vector, tables_of, type_name
+from tailgate.gateway.catalog.trees import MADE, are_texts, call, elements, is_integer, is_text, is_vector, tables_of, type_name
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import FeatureNotSupported, UndefinedColumn, UndefinedFunction
 
@@ -55,6 +55,7 @@ def rewrite(tree: exp.Expr, functions: Mapping[tuple[str, int], Sequence[Any]], 
     `functions` are those that the catalog's database has as pg_<name>_<arity>.
     """
     tree = tree.copy()
+    text_functions.name_columns(tree)
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for table in list(tree.find_all(exp.Table)):
         place_table(table, ctes, catalog)
@@ -118,6 +119,8 @@ class _Rules:
         return self(node.this)
 
     def search(self, node: exp.RegexpLike) -> exp.Expr:
+        if isinstance(node.expression, exp.Any):
+            return text_functions.matches_any(node.this, node.expression.this)
         return call("regexp_matches", node.this, node.expression, exp.Literal.string("s"))
 
     def search_any_case(self, node: exp.RegexpILike) -> exp.Expr:
@@ -142,6 +145,9 @@ class _Rules:
 
     def concatenation(self, node: exp.DPipe) -> exp.Expr:
         """Rewrites || of arrays, where NULL counts as empty."""
+        for side in ("this", "expression"):
+            if isinstance(cast := node.args[side].unnest(), exp.Cast) and type_name(cast.to) in REG:
+                node.set(side, exp.Cast(this=cast, to=exp.DataType.build("text", dialect="postgres")))
         arrays = any(isinstance(side, exp.Array) for side in (node.this, node.expression))
         return call("list_concat", node.this, node.expression) if arrays else node
 
@@ -172,6 +178,8 @@ class _Rules:
         return node
 
     def bracket(self, node: exp.Bracket) -> exp.Expr:
+        if isinstance(part := node.expressions[0], exp.Slice) and not node.meta.get(MADE):
+            return text_functions.array_slice(node.this, part)
         if (is_vector(node.this) or node.this.name.lower() == "typname") and not node.meta.get(MADE):  # pg_dump has typname[0] = '_'
             node.set("expressions", [exp.Add(this=exp.Paren(this=e), expression=exp.Literal.number(1)) for e in node.expressions])
         return node
@@ -227,12 +235,17 @@ class _Rules:
                 return call("pg_array_out", inner)
             if inner_name in ("typinput", "typoutput", "typreceive", "typsend"):
                 return call("pg_regproc_out_1", inner)
+        if to == "int4" and not isinstance(inner, exp.Literal):
+            return call("pg_int4", inner)
         if stored is not None:
             return exp.Cast(this=inner, to=exp.DataType.build(stored, dialect="duckdb"))
         return node
 
     def array_cast(self, node: exp.Cast, element: str) -> exp.Expr:
         inner = elements(node.this.name) if isinstance(node.this, exp.Literal) and node.this.is_string else node.this
+        if element in REG and are_texts(inner):
+            name = exp.Lambda(this=call(f"pg_{element}_in_1", exp.column("o")), expressions=[exp.to_identifier("o")])
+            inner = call("list_transform", inner, name)
         if element == "text" and (reg := next((t for c in inner.find_all(exp.Cast) if (t := type_name(c.to)[:-2]) in REG), None)):
             variable = exp.to_identifier("o")
             return call("list_transform", inner, exp.Lambda(this=call(f"pg_{reg}_out_1", exp.column("o")), expressions=[variable]))
@@ -272,8 +285,11 @@ class _Rules:
             return call("unnest", self.ours("acl_entries", arguments))
         if name == "generate_series":
             return call("unnest", call(name, *arguments))
-        if name == "oidvectortypes":
-            return text_functions.type_names(arguments[0])
+        if name == "_pg_expanded_columns":
+            recursive = exp.PropertyEQ(this=exp.to_identifier("recursive"), expression=exp.true())
+            return call("unnest", *self.expanded(arguments[0]).expressions, recursive)
+        if (special := text_functions.special(name, arguments)) is not None:
+            return special
         if name == "pg_partition_ancestors":  # there are no partitions
             return call("unnest", exp.Cast(this=exp.Array(expressions=[]), to=exp.DataType.build("UINTEGER[]", dialect="duckdb")))
         if name == "pg_listening_channels":
@@ -293,8 +309,6 @@ class _Rules:
             return self.ours(name, arguments)
         if name in NATIVE:
             return call(NATIVE[name], *arguments)
-        if (cast := text_functions.cast_call(name, arguments)) is not None:
-            return cast
         raise UndefinedFunction(
             f"function {name}({', '.join('unknown' for _ in arguments)}) does not exist",
             hint="No function matches the given name and argument types. You might need to add explicit type casts.",
@@ -344,33 +358,10 @@ def _listed(value: object) -> list[exp.Expr]:
 
 
 SAME = {"user": "current_user", "current_role": "current_user", "current_catalog": "current_database", "regexp_replace": "regexp_replaced"}
-# Subclasses of sqlglot's Func that are syntax, or functions that have another name in NATIVE.
-SYNTAX = (
-    exp.Case, exp.If, exp.Connector, exp.Predicate, exp.Cast, exp.Array, exp.Exists, exp.Explode, exp.ExplodingGenerateSeries,
-    exp.GenerateSeries, exp.Unnest, exp.StrPosition, exp.LogicalAnd, exp.LogicalOr, exp.RowNumber, exp.ArrayToString, exp.Extract,
-)  # fmt: skip
 XIDS = {"xmin": 2, "xmax": 0}  # rows of the system catalog have no transactions: FrozenTransactionId and InvalidTransactionId
 WORDS = frozenset({"current_user", "session_user", "user", "current_catalog", "current_schema", "current_role"})
 OIDS = frozenset({"regclass_in", "to_regclass", "to_regtype", "to_regproc", "to_regnamespace", "pg_my_temp_schema"})
 INTEGERS = frozenset({"pg_backend_pid", "pg_char_to_encoding", "pg_relation_is_updatable", "inet_server_port", "inet_client_port"})
-
-CLASSES: dict[type[exp.Expr], str] = {
-    exp.CurrentSchema: "current_schema",
-    exp.CurrentUser: "current_user",
-    exp.SessionUser: "session_user",
-    exp.CurrentDatabase: "current_database",
-    exp.CurrentVersion: "version",
-    exp.CurrentCatalog: "current_database",
-    exp.CurrentSchemas: "current_schemas",
-    exp.ArrayRemove: "array_remove",
-    exp.ArraySize: "array_length",
-    exp.GroupConcat: "string_agg",
-    exp.StringToArray: "string_to_array",
-    exp.StrToMap: "str_to_map",
-    exp.CurrentTimestamp: "now",
-    exp.Format: "format",
-    exp.RegexpReplace: "regexp_replace",
-}
 
 # A rule takes nodes of its class only.
 RULES: dict[type[exp.Expr], Callable[[_Rules, Any], exp.Expr]] = {
@@ -387,6 +378,9 @@ RULES: dict[type[exp.Expr], Callable[[_Rules, Any], exp.Expr]] = {
     exp.JSONArrayAgg: _Rules.json_agg,
     **dict.fromkeys((exp.ArrayOverlaps, exp.ArrayContainsAll), _Rules.array_operator),
     exp.Div: _Rules.division,
+    exp.Lateral: lambda _, node: text_functions.lateral(node),
+    **dict.fromkeys((exp.JSONExtract, exp.JSONExtractScalar), lambda _, node: text_functions.json_part(node)),
+    exp.Coalesce: lambda _, node: text_functions.coalesced(node),
     exp.Unnest: _Rules.unnested,
     exp.Case: lambda _, node: text_functions.case(node),
     exp.Substring: lambda _, node: text_functions.substring(node),

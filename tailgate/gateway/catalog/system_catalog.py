@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailgate.gateway.catalog.catalog_query import CatalogQuery, Described, described
 from tailgate.gateway.catalog.functions.catalog_functions import Functions
@@ -172,6 +173,8 @@ class SystemCatalog:
                 column = pa.chunked_array([pa.array([None if v is None else function(int(v)) for v in column.to_pylist()], pa.string())])
             elif pa.types.is_struct(column.type):
                 column = pa.chunked_array([pa.array(_record_texts(chunk), pa.string()) for chunk in column.chunks], pa.string())
+            elif pa.types.is_list(column.type) and pa.types.is_struct(column.type.value_type):
+                column = pa.chunked_array([_record_arrays(chunk) for chunk in column.chunks], pa.list_(pa.string()))
             elif pa.types.is_list(column.type) and not field.type.is_array:
                 texts = [None if v is None else " ".join(map(str, v)) for v in column.to_pylist()]
                 column = pa.chunked_array([pa.array(texts, pa.string())])
@@ -189,6 +192,12 @@ def _record_texts(rows: pa.StructArray) -> list[str | None]:
     write = records.writer([_field_text] * rows.type.num_fields)
     values = zip(*(field.to_pylist() for field in rows.flatten()), strict=True)
     return [write(row).decode() if valid else None for valid, row in zip(rows.is_valid().to_pylist(), values, strict=True)]
+
+
+def _record_arrays(arrays: pa.ListArray) -> pa.ListArray:
+    """Returns arrays of rows as arrays of the texts of the rows."""
+    texts = iter(_record_texts(arrays.flatten()))
+    return pa.array([None if v is None else [next(texts) for _ in range(v)] for v in pc.list_value_length(arrays).to_pylist()])
 
 
 def _field_text(value: object) -> bytes:

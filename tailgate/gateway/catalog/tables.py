@@ -5,10 +5,12 @@ pg_catalog.pg_class, pg_class ──► pg.pg_class      information_schema.x �
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 
 from sqlglot import exp
 
+from tailgate.gateway.catalog.output_names import output_name
 from tailgate.gateway.catalog.relations.database import relations, table_name
 from tailgate.gateway.catalog.trees import call, folded
 from tailgate.lake.catalog import Catalog
@@ -24,6 +26,7 @@ EMPTY = {
 }
 # Functions in FROM that return the rows of a relation.
 LISTED = {"pg_get_keywords": "pg_keywords", "pg_show_all_settings": "pg_settings", "pg_available_extensions": "pg_available_extensions"}
+RECORD_SETS = ("json_to_recordset", "jsonb_to_recordset")  # functions in FROM with a list of column definitions
 DERIVED = (*EMPTY, "generate_subscripts", "pg_listening_channels", "aclexplode")
 TABLE_FUNCTIONS = ("ExplodingGenerateSeries", "Unnest", "Explode", "GenerateSeries")
 
@@ -40,9 +43,10 @@ def place_table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> No
             table.set("this", exp.to_identifier(relation))
             table.set("db", exp.to_identifier("pg"))
         elif not isinstance(table.this, (exp.Unnest, exp.GenerateSeries)) and type(table.this).__name__ not in TABLE_FUNCTIONS:
-            raise UndefinedFunction(
-                f"function {table.this.sql_name().lower()}() does not exist" if isinstance(table.this, exp.Func) else "syntax error"
-            )
+            if not isinstance(table.this, exp.Func):
+                raise UndefinedFunction("syntax error")
+            _derived(table)  # a function with one value, which `rewrite` checks
+            return
         elif table.args.get("db") is not None:
             table.set("db", None)
         alias = table.args.get("alias")
@@ -69,13 +73,20 @@ def place_table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> No
 
 def _derived(table: exp.Table) -> None:
     """Replaces a function in FROM that DuckDB lacks: by its values in a select list, or by no rows (EMPTY)."""
-    name = table.this.sql_name().lower() if not isinstance(table.this, exp.Anonymous) else table.this.name.lower()
+    name = str(output_name(table.this))
     alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
     kinds = EMPTY.get(name, {})
     if kinds and table.args.get("ordinality"):
         kinds = {**kinds, "ordinality": "BIGINT"}
     columns = [exp.alias_(exp.cast(exp.Null(), kind, dialect="duckdb"), column) for column, kind in kinds.items()]
     one = exp.select(*(columns or [exp.alias_(table.this.copy(), alias.this.copy())]))
+    if name == "_pg_expandarray":
+        one = exp.select(exp.Anonymous(this="_pg_expanded_columns", expressions=table.this.expressions))
+    if name in RECORD_SETS:
+        structure = {column.name: column.args["kind"].sql("duckdb") for column in alias.columns if isinstance(column, exp.ColumnDef)}
+        rows = call("from_json", call("json", table.this.expressions[0]), exp.Literal.string(json.dumps([structure])))
+        one = exp.select(call("unnest", rows, exp.PropertyEQ(this=exp.to_identifier("recursive"), expression=exp.true())))
+        alias = exp.TableAlias(this=alias.this, columns=[exp.to_identifier(column, quoted=True) for column in structure])
     if name == "aclexplode":  # the fields of its rows are columns
         fields = exp.PropertyEQ(this=exp.to_identifier("recursive"), expression=exp.true())
         one = exp.select(call("unnest", exp.Anonymous(this="acl_entries", expressions=table.this.expressions), fields))

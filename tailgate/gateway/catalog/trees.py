@@ -67,7 +67,15 @@ def is_text(node: exp.Expr) -> bool:
     if isinstance(node, exp.Cast):
         return type_name(node.to) in ("text", "varchar", "name", "bpchar")
     called = isinstance(node, exp.Anonymous) and node.name.lower() in ("pg_get_serial_sequence", "quote_ident", "format")
-    return called or isinstance(node, exp.DPipe) or (isinstance(node, exp.Literal) and bool(node.is_string))
+    return called or isinstance(node, exp.Format | exp.DPipe) or (isinstance(node, exp.Literal) and bool(node.is_string))
+
+
+def are_texts(node: exp.Expr) -> bool:
+    """Tells whether an array is known to have texts: a literal, a cast, a parameter, or ARRAY[…] of texts."""
+    node = node.unnest()
+    if isinstance(node, exp.Array):
+        return bool(node.expressions) and all(map(is_text, node.expressions))
+    return isinstance(node, exp.Parameter) or (isinstance(node, exp.Cast) and type_name(node.to) in ("text[]", "varchar[]", "name[]"))
 
 
 def type_name(type: exp.Expr) -> str:

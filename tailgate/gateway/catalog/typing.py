@@ -6,11 +6,14 @@ Otherwise DuckDB's type decides.
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, build_scope
 
+from tailgate.gateway.catalog.output_names import output_name
 from tailgate.gateway.catalog.relations.database import relations
 from tailgate.gateway.catalog.tables import LISTED
 from tailgate.gateway.catalog.trees import folded, type_name
@@ -34,7 +37,7 @@ TOLD = {
     "void": (2278, 4, "text"),
     "record": (2249, -1, "text"),
 }
-TOLD_ARRAYS = {"aclitem": 1034, "regtype": 2211}
+TOLD_ARRAYS = {"aclitem": 1034, "regtype": 2211, "record": 2287}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +139,22 @@ OF_CLASS = {
 
 def columns_of(tree: exp.Expr, duckdb_types: list[str]) -> list[tuple[str | None, str]]:
     """Returns the names, None if unknown, and the type names of the result columns."""
+    before = _OUTPUTS.set({})
     try:
         scope = build_scope(tree)
         outputs = _outputs(scope) if scope is not None else []
     except Exception:  # noqa: BLE001  # sqlglot cannot build scopes of some trees; DuckDB's types are good enough then
         outputs = []
+    finally:
+        _OUTPUTS.reset(before)
     if len(outputs) != len(duckdb_types):
         outputs = [(None, None)] * len(duckdb_types)
     return [(name, type or by_duckdb(theirs)) for (name, type), theirs in zip(outputs, duckdb_types, strict=True)]
 
 
 def by_duckdb(theirs: str) -> str:
+    if theirs.startswith("STRUCT") and theirs.endswith("[]"):
+        return "_record"
     if theirs.endswith("[]"):
         return "_" + BY_DUCKDB.get(theirs[:-2], "text")
     if theirs.startswith("STRUCT"):
@@ -154,9 +162,11 @@ def by_duckdb(theirs: str) -> str:
     return "numeric" if theirs.startswith("DECIMAL") else BY_DUCKDB.get(theirs, "text")
 
 
-Output = tuple["str | None", "str | None"]  # a column's name and type, None if unknown
+Output: TypeAlias = "tuple[str | None, str | None]"  # a column's name and type, None if unknown
 
 
+# the scopes of the query with their outputs, by the id of the scope
+_OUTPUTS: ContextVar[dict[int, tuple[Scope, list[Output]]]] = ContextVar("outputs")
 UNKNOWN = "unknown"  # NULL or a string literal: takes its type from the other branch of a UNION, or is text
 
 
@@ -166,8 +176,17 @@ def _outputs(scope: Scope) -> list[Output]:
 
 def _branch(scope: Scope) -> list[Output]:
     """Returns the outputs of one branch of a UNION, before types of all branches are combined."""
+    memo = _OUTPUTS.get()
+    if id(scope) not in memo:
+        memo[id(scope)] = scope, _computed(scope)
+    return memo[id(scope)][1]
+
+
+def _computed(scope: Scope) -> list[Output]:
     if scope.set_operation_scopes:
-        left, right = (_branch(s) for s in scope.set_operation_scopes)
+        left = _branch(scope.set_operation_scopes[0])
+        _OUTPUTS.get()[id(scope)] = scope, left  # a recursive query reads these columns
+        right = _branch(scope.set_operation_scopes[1])
         united = [(name, b if a in (None, UNKNOWN) else a) for (name, a), (_, b) in zip(left, right, strict=True)]
         return [(name, "text" if type == UNKNOWN else type) for name, type in united]
     if isinstance(scope.expression, exp.Unnest):
@@ -179,6 +198,8 @@ def _branch(scope: Scope) -> list[Output]:
             types = [*(_element(_type(array, scope)) for array in scope.expression.expressions), "int8"]
             return list(zip(shown, types, strict=False))
         return [(name, _type(scope.expression, scope))]
+    if isinstance(scope.expression, exp.Lateral):
+        return _lateral(scope)
     out: list[Output] = []
     assert isinstance(scope.expression, exp.Query)
     for item in scope.expression.selects:
@@ -191,6 +212,17 @@ def _branch(scope: Scope) -> list[Output]:
             inner = item.this if isinstance(item, exp.Alias) else item
             out.append((item.alias_or_name.lower(), UNKNOWN if _plain(inner) else _type(item, scope)))
     return out
+
+
+def _lateral(scope: Scope) -> list[Output]:
+    """Returns names and types of the columns of a LATERAL subquery; nothing for a function."""
+    query, alias = scope.expression.this.unnest(), scope.expression.args.get("alias")
+    inner = build_scope(query) if isinstance(query, exp.Query) else None
+    if inner is None:
+        return []
+    inner.parent = scope.parent
+    names = [folded(column) for column in alias.columns] if isinstance(alias, exp.TableAlias) else []
+    return [(names[i] if i < len(names) else name, type) for i, (name, type) in enumerate(_outputs(inner))]
 
 
 def _source(source: exp.Table | Scope) -> list[Output]:
@@ -212,7 +244,13 @@ def _source(source: exp.Table | Scope) -> list[Output]:
     if "series" in type(source.this).__name__.lower():
         columns = source.args["alias"].columns if source.args.get("alias") else []
         return [(columns[0].name.lower() if columns else source.alias.lower(), "int4")]
+    if isinstance(source.this, exp.Func):
+        return [(source.alias.lower() or output_name(source.this), _of_function(source.this))]
     return [(None, None)]
+
+
+def _of_function(node: exp.Func) -> str | None:
+    return RESULTS.get(str(output_name(node))) or OF_CLASS.get(type(node))
 
 
 def _element(array: str | None) -> str | None:
@@ -233,14 +271,14 @@ def _type(node: exp.Expr | None, scope: Scope) -> str | None:
             return _column(node, scope) or ("xid" if node.name.lower() in ("xmin", "xmax") else None)
         case exp.Literal():
             return "text" if node.is_string else "int4" if node.name.isdigit() and int(node.name) < 1 << 31 else None
-        case exp.Null() | exp.DPipe():
+        case exp.Null() | exp.DPipe() | exp.JSONExtractScalar():
             return "text"
         case exp.Boolean() | exp.Connector() | exp.Predicate() | exp.Not():
             return "bool"
         case exp.Case():
             branches = [_type(i.args["true"], scope) for i in node.args["ifs"] if not _plain(i.args["true"])]
             if node.args.get("default") is not None and not _plain(node.args["default"]):
-                branches.append(_type(node.args["default"], scope))
+                branches.insert(0, _type(node.args["default"], scope))
             return _common(branches) if branches else _common([_type(i.args["true"], scope) for i in node.args["ifs"]])
         case exp.Coalesce():
             parts = [p for p in [node.this, *node.expressions] if not _plain(p)]
@@ -261,7 +299,8 @@ def _type(node: exp.Expr | None, scope: Scope) -> str | None:
             inner.parent = scope  # for references to outer queries
             return _outputs(inner)[0][1]
         case exp.Bracket():
-            return _element(_type(node.this, scope))
+            element = _element(_type(node.this, scope))
+            return f"_{element}" if element and isinstance(node.expressions[0], exp.Slice) else element
         case exp.Dot():
             return _type(node.expression, scope) if isinstance(node.this, exp.Identifier) else None
         case exp.Anonymous():
@@ -276,7 +315,7 @@ def _type(node: exp.Expr | None, scope: Scope) -> str | None:
             inner = node.expressions[0] if isinstance(node, exp.Unnest) else node.this
             return _element(_type(inner, scope))
         case exp.Func():
-            return RESULTS.get(node.sql_name().lower()) or OF_CLASS.get(type(node))
+            return RESULTS.get(node.sql_name().lower()) or _of_function(node)
         case _:
             return None
 
@@ -290,7 +329,9 @@ def _common(types: list[str | None]) -> str | None:
     kinds = set(types)
     if len(kinds) == 1:
         return types[0]
-    return "text" if kinds <= {"name", "text", "char", "varchar"} else None
+    if (types[0] in (None, "char") and None in kinds) or not kinds <= {"name", "text", "char", "varchar", None}:
+        return None
+    return next(t for t in types if t != "char")  # the first: texts and names are cast to each other, "char" to them
 
 
 def _column(node: exp.Column, scope: Scope | None) -> str | None:

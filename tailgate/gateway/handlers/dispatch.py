@@ -15,6 +15,7 @@ Errors have positions in the statement's own text. `bind_at` adds the statement'
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -50,6 +51,7 @@ from tailgate.sql import statements as s
 from tailgate.sql.binder.writes.copying import copied_query
 from tailgate.sql.new_items import known_type
 from tailgate.sql.statements.kinds import KINDS, Place
+from tailgate.sql.statements.parsing import with_session_roles
 from tailgate.values.composites.arrays import Multidimensional
 
 # A function of a row: the statement is that of `bound`, with its own type.
@@ -70,6 +72,13 @@ class Executor:
 
 
 WRITES = (s.Insert, s.Update, s.Delete, s.WithWrites, LongWrite)  # of COPY … TO
+# statements that may name the session's roles by words
+NAMING_ROLES = (
+    *(s.Grant, s.GrantRole, s.AlterDefaultPrivileges, s.AlterRole, s.AlterSettings, s.CreateRole, s.DropOwned, s.ReassignOwned),
+    *(s.AlterItem, s.AlterTable, s.AlterSequence, s.AlterType, s.AlterDomain, s.AlterFunction, s.AlterSchema, s.CreateSchema),
+    *(s.Comment, s.CreateToken, s.DropToken),
+)
+SESSION_ROLE = re.compile(r"\b(current_user|current_role|session_user)\b", re.IGNORECASE)
 WITHOUT_SNAPSHOT = (
     *(s.Begin, s.Commit, s.Rollback, s.Savepoint, s.Release, s.RollbackTo),
     *(s.Set, s.Reset, s.Show, s.SetConstraints, s.Lock, s.Fetch, s.Listen, s.Unlisten, s.Notify, s.Checkpoint),
@@ -125,6 +134,7 @@ async def bind_at(session: Session, statement: ParsedStatement, text: s.Statemen
 
 async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Result:
     """Runs a statement. Returns its rows, or the command tag if it has none."""
+    bound = _with_session_roles(session, bound)
     executor = EXECUTORS.get(type(bound.statement))
     if executor is None:
         raise e.FeatureNotSupported(f"{type(bound.statement).__name__} is not supported")
@@ -134,6 +144,15 @@ async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Res
         session.transaction.query()
     result = executor.run(session, bound, bound.statement, values)
     return await result if isinstance(result, Awaitable) else result
+
+
+def _with_session_roles(session: Session, bound: Bound) -> Bound:
+    """Returns the statement with the current names of the session's roles, if it names them by words such as CURRENT_USER."""
+    if not (isinstance(bound.statement, NAMING_ROLES) and SESSION_ROLE.search(bound.text)):
+        return bound
+    text = with_session_roles(bound.text, session.access.role.name, session.access.session_role.name)
+    statement = s.parse(text)
+    return replace(bound, statement=statement, parsed=statement, text=text)
 
 
 async def rebound(session: Session, statement: Statement) -> Bound:

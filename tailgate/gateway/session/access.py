@@ -29,6 +29,11 @@ class Access:
         """Returns the role whose privileges apply to statements. Raises 22023, 28000 or 42501 if it can no longer be used."""
         return self._current.get()
 
+    @property
+    def session_role(self) -> Role:
+        """Returns the role of SET SESSION AUTHORIZATION or of the sign-in. Raises 22023, 28000 or 42501 if it can no longer be used."""
+        return self._current.of_session()
+
     # --- plans
 
     def authorize(self, plan: P) -> Authorized[P]:

@@ -29,6 +29,10 @@ class CurrentRole:
             self._key = key
         return self._role
 
+    def of_session(self) -> Role:
+        """Returns the role without that of SET ROLE. Raises 22023, 28000 or 42501 if it can no longer be used."""
+        return self._find_session(self._settings["session_authorization"])
+
     def check(self, setting: str, name: str) -> None:
         """Raises 22023, 28000 or 42501 for a role that SET ROLE or SET SESSION AUTHORIZATION may not set."""
         if setting == "role":

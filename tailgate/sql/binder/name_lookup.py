@@ -19,7 +19,15 @@ from dataclasses import replace
 from sqlglot import exp
 
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import AmbiguousColumn, InvalidColumnReference, TailgateError, UndefinedColumn, UndefinedParameter, UndefinedTable
+from tailgate.lake.errors import (
+    AmbiguousColumn,
+    FeatureNotSupported,
+    InvalidColumnReference,
+    TailgateError,
+    UndefinedColumn,
+    UndefinedParameter,
+    UndefinedTable,
+)
 from tailgate.lake.types import OID
 from tailgate.sql.binder.context import Closure, ExpressionBinder, Level, QueryBinder
 from tailgate.sql.binder.scope import Table, placed, whole_row
@@ -28,6 +36,9 @@ from tailgate.sql.plan import And, Case, IsNull, Literal, Scalar
 
 DISTANCE_MAX = 3  # edits between a misspelled name and a suggested one
 UNSEEN = "but it cannot be referenced from this part of the query."
+_KEY = "Rows have no physical position. Identify a row by its primary key."
+_VERSION = "Rows have no transaction. Use a column that each UPDATE changes as the version of a row."
+SYSTEM_COLUMNS = {"ctid": _KEY, **dict.fromkeys(("xmin", "xmax", "cmin", "cmax"), _VERSION)}  # with hints; `tableoid` is supported
 
 
 def lateral_queries(level: Level) -> QueryBinder:
@@ -54,6 +65,8 @@ def find_column(binder: ExpressionBinder, name: str, table: str | None, position
     scalar = _lookup(binder, name, table, position, item)
     if scalar is None and name == "tableoid":
         scalar = _table_oid(binder, table, position, item)
+    elif scalar is None and name in SYSTEM_COLUMNS:
+        _refuse_system_column(binder, name, table, position, item)
     if scalar is not None:
         return scalar
     if table is None and any(b.scope.table(name) for b, _ in _places(binder)):
@@ -102,6 +115,13 @@ def _table_oid(binder: ExpressionBinder, table: str | None, position: int | None
         if table is not None and candidates:
             return None
     return None
+
+
+def _refuse_system_column(binder: ExpressionBinder, name: str, table: str | None, position: int | None, item: int) -> None:
+    """Raises 0A000 if a table in FROM has this system column in PostgreSQL."""
+    tables = (t for place, _ in _places(binder) for t in place.scope.tables)
+    if any(t.oid and (table is None or (t.alias == table and item in (0, t.item))) for t in tables):
+        raise FeatureNotSupported(f'system column "{name}" is not supported', hint=SYSTEM_COLUMNS[name], position=position)
 
 
 def find_argument(binder: ExpressionBinder, number: int, position: int | None) -> Scalar | None:

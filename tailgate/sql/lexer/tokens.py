@@ -240,6 +240,7 @@ class Cursor:
         self.tokens = tokens(text) if row is None else row
         self.index = index
         self.cache: dict[int, tuple[Any, int] | TailgateError] = {}
+        self.session_roles: dict[int, Token] = {}  # by position: words such as CURRENT_USER that name a role
 
     @property
     def token(self) -> Token:

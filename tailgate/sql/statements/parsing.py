@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tailgate.lake.errors import FeatureNotSupported, SyntaxError_
+from tailgate.lake.keywords import quoted
 from tailgate.lake.types import Type
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parentheses import at_query
@@ -123,6 +124,20 @@ def parse(text: str | StatementText, dialect: Dialect = "auto") -> Statement:
     if not cursor.finished:
         raise SyntaxError_("cannot insert multiple commands into a prepared statement", position=cursor.position)
     return result
+
+
+def with_session_roles(text: str, current_user: str, session_user: str) -> str:
+    """Returns the text of a statement with the names of the session's roles in place of CURRENT_USER and the like.
+
+    >>> with_session_roles("GRANT SELECT ON t TO CURRENT_USER, SESSION_USER", "ann", "Bob")
+    'GRANT SELECT ON t TO ann, "Bob"'
+    """
+    cursor = Parser(text)
+    statement(cursor)
+    for token in sorted(cursor.session_roles.values(), key=lambda token: -token.position):
+        role = quoted(session_user if token.value == "session_user" else current_user)
+        text = text[: token.position] + role + text[token.end :]
+    return text
 
 
 def statement(cursor: Parser) -> Statement:

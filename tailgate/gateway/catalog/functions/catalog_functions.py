@@ -223,6 +223,10 @@ def pretty_size(size: int) -> str:
     return f"{size} PB"
 
 
+BTREE = 403  # the oid of the access method
+# pg_indexam_has_property of B-trees
+BTREE_PROPERTIES = dict.fromkeys(("can_order", "can_unique", "can_multi_col", "can_exclude", "can_include"), True)
+
 OTHERS: list[Listed] = [
     ("pg_encoding_to_char(int) text", lambda n: ENCODINGS[n] if 0 <= n < len(ENCODINGS) else ""),
     ("pg_char_to_encoding(text) int", lambda n: ENCODINGS.index(n.upper()) if n.upper() in ENCODINGS else -1),
@@ -239,6 +243,7 @@ OTHERS: list[Listed] = [
     ("pg_stat_get_numscans(oid) int", zero),
     ("pg_relation_is_publishable(text) bool", lambda t: False),
     ("pg_tablespace_location(oid) text", lambda o: ""),
+    ("pg_indexam_has_property(oid, text) bool", lambda method, name: BTREE_PROPERTIES.get(name) if method == BTREE else None),
     ("pg_sequence_last_value(oid) int", nothing),
     ("format(text, text) text", formatted),
     ("format(text, text, text) text", formatted),

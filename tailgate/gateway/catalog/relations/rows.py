@@ -144,7 +144,7 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
             "reltype": 0 if is_system(item.id) else TYPES + item.id, "reloftype": 0,
             "relowner": item.owner,
             "relam": 0 if kind == "v" else HEAP, "relfilenode": 0 if kind == "v" else item.id, "reltablespace": 0, "relpages": 0,
-            "reltuples": 0.0 if kind == "v" else -1.0, "relallvisible": 0, "reltoastrelid": 0, "relhasindex": item.id in with_index,
+            "reltuples": -1.0, "relallvisible": 0, "reltoastrelid": 0, "relhasindex": item.id in with_index,
             "relisshared": False, "relpersistence": persistence(item), "relkind": kind,
             "relnatts": len(item.columns), "relchecks": len(checks_of(item)),
             "relhasrules": kind != "r" and not is_system(item.id), "relhastriggers": item.id in referenced or bool(foreign_keys_of(item)),

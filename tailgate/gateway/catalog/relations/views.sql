@@ -20,6 +20,8 @@ CREATE MACRO pg_interval_type(type, modifier) AS
     CASE WHEN type = 1186 THEN upper(nullif(regexp_extract(pg_format_type_2(type, modifier), '^interval[()0-9]* (.*)$', 1), '')) END;
 CREATE MACRO pg_valid_until(micros) AS CASE micros WHEN 9223372036854775807 THEN CAST('infinity' AS TIMESTAMPTZ)
     WHEN -9223372036854775807 THEN CAST('-infinity' AS TIMESTAMPTZ) ELSE make_timestamptz(micros) END;
+CREATE MACRO pg_int4(x) AS CASE WHEN typeof(x) = 'UINTEGER' AND CAST(x AS BIGINT) > 2147483647
+    THEN CAST(CAST(x AS BIGINT) - 4294967296 AS INTEGER) ELSE CAST(x AS INTEGER) END;
 CREATE MACRO pg_database_oid() AS CAST(CASE WHEN pg_current_database_0() = 'postgres' THEN 5 ELSE 16384 END AS UINTEGER);
 
 -- view pg_catalog.pg_settings
@@ -118,13 +120,32 @@ FROM pg.pg_index x JOIN pg.pg_class c ON c.oid = x.indrelid JOIN pg.pg_class i O
 LEFT JOIN pg.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg.pg_tablespace t ON t.oid = i.reltablespace
 WHERE c.relkind IN ('r', 'm', 'p') AND i.relkind IN ('i', 'I')
 
--- view pg_catalog.pg_stat_user_tables
+-- view pg_catalog.pg_stat_all_tables
 SELECT c.oid, n.nspname, c.relname, CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), CAST(0 AS BIGINT),
        CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT),
        CAST(NULL AS TIMESTAMPTZ), CAST(NULL AS TIMESTAMPTZ), CAST(NULL AS TIMESTAMPTZ), CAST(NULL AS TIMESTAMPTZ), CAST(0 AS BIGINT),
        CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT)
-FROM pg.pg_class c LEFT JOIN pg.pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 't', 'm', 'p') AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_toast.*'
+FROM pg.pg_class c LEFT JOIN pg.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 't', 'm', 'p')
+
+-- view pg_catalog.pg_stat_user_tables
+SELECT * FROM pg.pg_stat_all_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema') AND schemaname !~ '^pg_toast.*'
+
+-- view pg_catalog.pg_stat_all_indexes
+SELECT c.oid, i.oid, n.nspname, c.relname, i.relname, CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT)
+FROM pg.pg_class c JOIN pg.pg_index x ON c.oid = x.indrelid JOIN pg.pg_class i ON i.oid = x.indexrelid
+LEFT JOIN pg.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 't', 'm')
+
+-- view pg_catalog.pg_stat_user_indexes
+SELECT * FROM pg.pg_stat_all_indexes WHERE schemaname NOT IN ('pg_catalog', 'information_schema') AND schemaname !~ '^pg_toast.*'
+
+-- view pg_catalog.pg_statio_all_tables
+SELECT c.oid, n.nspname, c.relname, CAST(0 AS BIGINT), CAST(0 AS BIGINT),
+       CASE WHEN c.relhasindex THEN CAST(0 AS BIGINT) END, CASE WHEN c.relhasindex THEN CAST(0 AS BIGINT) END,
+       CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), CAST(NULL AS BIGINT)
+FROM pg.pg_class c LEFT JOIN pg.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 't', 'm')
+
+-- view pg_catalog.pg_statio_user_tables
+SELECT * FROM pg.pg_statio_all_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema') AND schemaname !~ '^pg_toast.*'
 
 -- view information_schema.information_schema_catalog_name
 SELECT pg_current_database_0()
@@ -247,6 +268,12 @@ FROM pg.pg_constraint x JOIN pg.pg_namespace n ON n.oid = x.connamespace
 JOIN pg.pg_class c ON c.oid = CASE WHEN x.contype = 'f' THEN x.confrelid ELSE x.conrelid END JOIN pg.pg_namespace tn ON tn.oid = c.relnamespace
 JOIN pg.pg_attribute a ON a.attrelid = c.oid AND list_contains(CASE WHEN x.contype = 'f' THEN x.confkey ELSE x.conkey END, a.attnum)
 WHERE x.contype IN ('p', 'u', 'c', 'f')
+
+-- view information_schema.constraint_table_usage
+SELECT pg_current_database_0(), rn.nspname, r.relname, pg_current_database_0(), n.nspname, x.conname
+FROM pg.pg_constraint x JOIN pg.pg_namespace n ON n.oid = x.connamespace
+JOIN pg.pg_class r ON r.oid = CASE WHEN x.contype = 'f' THEN x.confrelid ELSE x.conrelid END JOIN pg.pg_namespace rn ON rn.oid = r.relnamespace
+WHERE x.contype IN ('f', 'p', 'u') AND r.relkind IN ('r', 'p') AND pg_pg_has_role_2(CAST(r.relowner AS VARCHAR), 'USAGE')
 
 -- view information_schema.check_constraints
 SELECT pg_current_database_0(), n.nspname, x.conname, substring(pg_pg_get_constraintdef_1(CAST(x.oid AS BIGINT)), 7)

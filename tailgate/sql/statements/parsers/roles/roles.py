@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.roles import ATTRIBUTES, COLUMN_PRIVILEGES, PRIVILEGES_OF, RELATION_PRIVILEGES, SEQUENCE_PRIVILEGES
-from tailgate.lake.errors import FeatureNotSupported, InvalidGrantOperation, InvalidParameterValue, SyntaxError_
+from tailgate.lake.errors import FeatureNotSupported, InvalidGrantOperation, InvalidParameterValue, ReservedName, SyntaxError_
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.clauses import relation_name, signed_integer
@@ -44,19 +44,37 @@ OTHER_OBJECTS = (
 )  # fmt: skip
 
 
+SESSION_ROLES = ("current_user", "current_role", "session_user")
+
+
 def role_name(cursor: Parser) -> Name:
-    """Parses the name of a role."""
+    """Parses the name of a role, or a word for one of the session's roles (`statements.parsing.with_session_roles`)."""
     at = cursor.position
-    if cursor.at_word("current_user") or cursor.at_word("session_user") or cursor.at_word("current_role"):
-        raise FeatureNotSupported(f"{cursor.token.text.upper()} as the name of a role is not supported", position=at)
+    if cursor.token.kind == "word" and cursor.token.value in SESSION_ROLES:
+        cursor.session_roles[at] = cursor.token
+        return Name(cursor.advance().value, None, at)
     return Name(name(cursor).name, None, at)
+
+
+def _new_name(cursor: Parser) -> Name:
+    """Parses the name that a role gets. Raises 42939 for a word for one of the session's roles."""
+    if cursor.token.kind == "word" and cursor.token.value in SESSION_ROLES:
+        raise ReservedName(f"{cursor.token.value.upper()} cannot be used as a role name here", position=cursor.position)
+    return role_name(cursor)
+
+
+def _dropped_name(cursor: Parser) -> Name:
+    """Parses the name of a role for DROP ROLE. Raises 22023 for a word for one of the session's roles."""
+    if cursor.token.kind == "word" and cursor.token.value in SESSION_ROLES:
+        raise InvalidParameterValue("cannot use special role specifier in DROP ROLE")
+    return role_name(cursor)
 
 
 def create_role(cursor: Parser) -> CreateRole:
     """Parses {ROLE | USER | GROUP} name [WITH] options, after CREATE. A user is a role with LOGIN."""
     _refuse_user_mapping(cursor, "CREATE")
     login = cursor.any_word(*KINDS) == "user"
-    this = role_name(cursor)
+    this = _new_name(cursor)
     cursor.accept_word("with")
     role_options = _options(cursor, new=True)
     return CreateRole(this, replace(role_options, login=login) if login and role_options.login is None else role_options)
@@ -71,7 +89,7 @@ def alter_role(cursor: Parser) -> AlterRole | AlterSettings:
     if this is None or database or cursor.at_word("set") or cursor.at_word("reset"):
         return alter_settings(cursor, this, database)
     if cursor.accept_word("rename", "to"):
-        return AlterRole(this, rename=role_name(cursor))
+        return AlterRole(this, rename=_new_name(cursor))
     if cursor.at_word("add") or cursor.at_word("drop"):
         hint = "Use GRANT and REVOKE."
         raise FeatureNotSupported(f"ALTER {kind} … {cursor.token.text.upper()} is not supported", hint=hint, position=cursor.position)
@@ -84,7 +102,7 @@ def drop_role(cursor: Parser) -> DropRole:
     _refuse_user_mapping(cursor, "DROP")
     cursor.any_word(*KINDS)
     exists = cursor.accept_word("if", "exists")
-    names = cursor.listed(role_name)
+    names = cursor.listed(_dropped_name)
     return DropRole(tuple(names), exists)
 
 
