@@ -48,6 +48,7 @@ class Dialect:
     macros: Macros
     catchable: Callable[[str], str]
     copied: Mapping[str, str]  # by the engine's type: a copy of an operand of coalesce
+    tried: str  # a call of try that reads a column
 
 
 def _backslashed(text: str) -> str:
@@ -82,6 +83,7 @@ SPARK = Dialect(
     macros=NO_MACROS,
     catchable=str,
     copied={},
+    tried="{text}",
 )
 DUCKDB = Dialect(
     template=lambda f: f.duckdb,
@@ -115,4 +117,6 @@ DUCKDB = Dialect(
         "BLOB": "({} || ''::BLOB)",
         GENERAL_DUCKDB: "list_transform([{}], lambda tg_g: CASE WHEN tg_g IS NOT NULL THEN tg_general_copy(tg_g) END)[1]",
     },
+    # DuckDB evaluates a part that occurs twice before TRY, which then does not catch its errors. It does not do so in CASE.
+    tried="CASE WHEN {column} IS NULL OR {column} IS NOT NULL THEN {text} END",
 )

@@ -37,6 +37,7 @@ from tailgate.sql.plan import (
     Scalar,
     Value,
 )  # fmt: skip
+from tailgate.sql.plan.rewriting import walk
 from tailgate.sql.render.dialects import Dialect
 from tailgate.sql.render.patterns import Patterns
 from tailgate.sql.render.shared_arguments import SqlText, atom, checked_length, own_size, share_arguments, uses
@@ -148,6 +149,9 @@ class _Renderer:
         types = [a.type for a in call.arguments]
         pattern = Patterns(call, texts, dialect)
         text = fill_template(template, texts, types, call.type, dialect.type(call.type), {"now": self.now}, pattern)
+        column = next((part for part in walk(call) if isinstance(part, Column)), None) if call.function.name == "try" else None
+        if column is not None:
+            text = dialect.tried.format(column=self.render(column).text, text=text)
         for variable, value in lets.items():
             text = dialect.let.format(value=value, variable=variable, text=text)
         return SqlText(checked_length(text), own_size(template, dialect.macros) + size)

@@ -8,9 +8,13 @@ import re
 import duckdb
 import pytest
 
+from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import TailgateError
+from tailgate.sql.bind import bind_query
+from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, expression
 from tailgate.sql.ksqldb.functions import AGGREGATE_NAMES, ROWS, TABLE_NAMES
+from tailgate.sql.ksqldb.queries.scope import Scope
 from tailgate.sql.ksqldb.queries.translation import Translator
 from tailgate.sql.render.duckdb import render
 from tests.sql.ksqldb import function_page
@@ -29,6 +33,14 @@ def test_values(engine: duckdb.DuckDBPyConnection) -> None:
     if os.environ.get("TAILGATE_UPDATE"):
         FILE.write_text("".join(f"{text}{ARROW}{value}\n" for text, value in results.items()))
     assert {e.text: e.result for e in examples()} == results
+
+
+def test_a_part_that_occurs_twice_in_what_fails_is_null(engine: duckdb.DuckDBPyConnection) -> None:
+    """Regression: DuckDB evaluated the part before TRY, and the query failed."""
+    scope = Scope({"t": types.VARCHAR}, ("v",))
+    typed = Translator(scope, aggregates=False).value(expression(KsqldbCursor("CAST(t AS TIME)")))
+    query = bind_query(f"SELECT {typed.text} AS x FROM (VALUES ('10:00:00'), ('x')) AS v (t)", Catalog())
+    assert [row[0] for row in engine.execute(render(query.plan)).fetchall()] == [36_000_000_000, None]
 
 
 def test_every_function_has_an_example() -> None:
