@@ -23,7 +23,7 @@ final class RatedKafka extends WrappedKafka implements RecordAges {
 
   private final long rate;
   private final String inbox;
-  private long last = System.currentTimeMillis() - SECOND_MS;  // time of the last read
+  private long last = System.nanoTime() - TimeUnit.MILLISECONDS.toNanos(SECOND_MS);  // time of the last read
 
   /** `rate`: records per second. `inbox`: the folder whose doorbell starts ticks. */
   RatedKafka(KafkaFeed stream, long rate, String inbox) {
@@ -38,7 +38,7 @@ final class RatedKafka extends WrappedKafka implements RecordAges {
   @Override public Map<String, List<Unread>> unread() { return ((KafkaFeed) stream).unread(); }
 
   @Override public Offset latestOffset(Offset start, ReadLimit limit) {
-    long now = System.currentTimeMillis(), passed = Math.min(now - last, SECOND_MS);
+    long now = System.nanoTime(), passed = Math.min(TimeUnit.NANOSECONDS.toMillis(now - last), SECOND_MS);
     long earned = rate * passed / SECOND_MS;
     if (passed < SLICE_MS || earned < 1) {
       TIMER.schedule(() -> InboxSource.look(inbox), Math.max(SLICE_MS - passed, earned < 1 ? SECOND_MS / rate - passed + 1 : 0), TimeUnit.MILLISECONDS);

@@ -45,7 +45,7 @@ final class TransactionScan implements AutoCloseable {
   private final Unanswered unanswered;
   private final Thread thread = new Thread(this::run, "tailgate-transactions");
   private final String reader;
-  private long letIn, warned;
+  private long letIn, warned = monotonic() - WARN_MS;
   private String last;
   private volatile boolean closed;
   private RuntimeException failure;
@@ -122,7 +122,7 @@ final class TransactionScan implements AutoCloseable {
    * them. Returns null if there were none or the last warning is recent.
    */
   synchronized String warning() {
-    long now = System.currentTimeMillis();
+    long now = monotonic();
     if (letIn == 0 || now - warned < WARN_MS) return null;
     String message = letIn + (letIn == 1 ? " transaction is" : " transactions are") + " not kept whole, the last: " + last;
     warned = now;
@@ -135,14 +135,14 @@ final class TransactionScan implements AutoCloseable {
   private void run() {
     try {
       seek();
-      long probed = 0;
+      long probed = monotonic() - PROBE_MS;
       while (!closed) {
         ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(unanswered().isEmpty() ? POLL_MS : FIRST_MS));
         boolean news = take(records);
         unanswered.polled(consumer);
-        long now = System.currentTimeMillis();
+        long now = monotonic();
         if (now - probed >= PROBE_MS) {
-          probe(now);
+          probe();
           probed = now;
           synchronized (this) { news |= transactions.waits(); }
         }
@@ -180,7 +180,7 @@ final class TransactionScan implements AutoCloseable {
 
   /** Processes records. Returns whether a tick may have something to read. */
   private boolean take(ConsumerRecords<byte[], byte[]> records) {
-    long now = System.currentTimeMillis();
+    long now = monotonic(), arrival = System.currentTimeMillis();
     for (TopicPartition p : records.partitions()) {
       TransactionBlock block = p.topic().equals(topic) ? marks : blocks.get(p.topic());
       for (ConsumerRecord<byte[], byte[]> r : records.records(p)) {
@@ -196,7 +196,7 @@ final class TransactionScan implements AutoCloseable {
             int bytes = Math.max(r.serializedKeySize(), 0) + Math.max(r.serializedValueSize(), 0);
             Map<String, RecordAges.Oldest> ages = new HashMap<>();
             InternalRow row = KafkaFeed.row(UTF8String.fromString(p.topic()), r);
-            times.merge(ages, p.topic(), r.timestamp(), times.of(p.topic(), row, r.timestamp()), now);
+            times.merge(ages, p.topic(), r.timestamp(), times.of(p.topic(), row, r.timestamp()), arrival);
             synchronized (this) {
               transactions.change(p, r.offset(), bytes, r.timestamp(), now,
                   change == null ? null : change.id(), change == null ? 0 : change.order(), ages);
@@ -214,7 +214,7 @@ final class TransactionScan implements AutoCloseable {
   }
 
   /** Records which partitions have been read to their ends, and adds new partitions. */
-  private void probe(long now) {
+  private void probe() {
     Set<TopicPartition> there = new LinkedHashSet<>();
     for (TopicPartition p : partitions) there.add(p);
     for (String t : blocks.keySet())
@@ -233,8 +233,12 @@ final class TransactionScan implements AutoCloseable {
       first.forEach(consumer::seek);
     }
     Map<TopicPartition, Long> ends = consumer.endOffsets(partitions, ANSWER);
-    synchronized (this) { ends.forEach((p, end) -> { if (consumer.position(p, ANSWER) >= end) transactions.caughtUp(p, now); }); }
+    long wall = System.currentTimeMillis(), now = monotonic();
+    synchronized (this) { ends.forEach((p, end) -> { if (consumer.position(p, ANSWER) >= end) transactions.caughtUp(p, wall, now); }); }
   }
+
+  /** Returns a time in milliseconds by a clock that is never set. */
+  private static long monotonic() { return System.nanoTime() / 1_000_000; }
 
   @Override public void close() {
     closed = true;

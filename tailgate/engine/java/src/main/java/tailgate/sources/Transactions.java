@@ -101,8 +101,8 @@ final class Transactions {
     final int topic;  // -1 for the transaction topic
     final ArrayDeque<Run> runs = new ArrayDeque<>();
     long next;                                  // all records before this offset have been admitted
-    // time of the last record, and time when the end was last reached
-    long stamp = Long.MIN_VALUE / 2, caughtUp = Long.MIN_VALUE / 2;
+    // Kafka's time of the last record, and when the end was last reached, by the wall clock and by ours
+    long stamp = Long.MIN_VALUE / 2, caughtUp = Long.MIN_VALUE / 2, caughtUpAt = Long.MIN_VALUE / 2;
 
     Partition(int topic, long next) {
       this.topic = topic;
@@ -161,7 +161,7 @@ final class Transactions {
   /**
    * Adds a change record, in the order of its partition. `id`: its transaction, or null; `order`:
    * its number in the transaction among those of its collection. `stamp`: its time in Kafka; `now`:
-   * our time; `ages`: its times ({@link RecordAges#oldest}).
+   * our time, by a clock that is never set; `ages`: its times ({@link RecordAges#oldest}).
    */
   void change(TopicPartition tp, long offset, int bytes, long stamp, long now, String id, long order, Map<String, RecordAges.Oldest> ages) {
     Partition p = partitions.get(tp);
@@ -219,8 +219,12 @@ final class Transactions {
     else p.next = Math.max(p.next, next);
   }
 
-  /** Records that the end of a partition was reached at this time of our clock. */
-  void caughtUp(TopicPartition p, long at) { partitions.get(p).caughtUp = at; }
+  /** Records that the end of a partition was reached. `wall`: the time by the wall clock, as Kafka's times; `now`: our time. */
+  void caughtUp(TopicPartition tp, long wall, long now) {
+    Partition p = partitions.get(tp);
+    p.caughtUp = wall;
+    p.caughtUpAt = now;
+  }
 
   private Transaction heard(String id, long stamp, long now) {
     Transaction known = done.get(id);
@@ -389,7 +393,7 @@ final class Transactions {
     for (Partition p : partitions.values()) {
       boolean awaited = t.counts == null ? p.topic < 0 : p.topic >= 0 && lacks(t, p.topic);
       if (awaited && !full(p) && Math.max(p.stamp, p.caughtUp - SKEW_MS) <= t.stamp + limits.waitMs
-          && p.caughtUp <= t.heard + limits.waitMs)
+          && p.caughtUpAt <= t.heard + limits.waitMs)
         return false;
     }
     return true;

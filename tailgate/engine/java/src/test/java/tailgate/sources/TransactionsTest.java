@@ -206,11 +206,19 @@ class TransactionsTest {
     end(0, 1000, "a", 2);
     change(one, USERS, 1, 61_001, 1000, "b", 1);
     assertEquals(0, at(USERS), "the other partition may have it");
-    one.caughtUp(OTHERS, 61_000);
+    one.caughtUp(OTHERS, 61_000, 61_000);
     assertEquals(0, at(USERS));
-    one.caughtUp(OTHERS, 61_001);
+    one.caughtUp(OTHERS, 61_001, 61_001);
     assertEquals(1, at(USERS));
     assertEquals(List.of("transaction a lacks records of shop.users"), one.warnings());
+  }
+
+  @Test void theWallClockIsSetBack() {
+    change(one, USERS, 0, 100_000_000, 1000, "a", 1);
+    end(0, 100_000_000, "a", 2);
+    one.caughtUp(OTHERS, 10_000_000, 100_060_001);
+    one.caughtUp(USERS, 10_000_000, 100_060_001);
+    assertEquals(1, at(USERS), "the wait of a minute ends by a clock that is never set");
   }
 
   @Test void transactionsOlderThanTheTransactionTopicPassAtOnce() {

@@ -33,7 +33,7 @@ import tailgate.security.Tls;
 public final class SchemaRegistry implements Serializable {
   private static final long serialVersionUID = 1;
   // After this time a missing id is looked up again; a schema is registered before it is used.
-  private static final long MISSING_MS = 10_000;
+  private static final long MISSING_NANOS = 10_000_000_000L;
   // Missing ids that are looked up in that time. Malformed messages contain arbitrary ids, and each
   // look-up delays the tick by a request.
   private static final int MISSING_MAX = 200;
@@ -88,18 +88,18 @@ public final class SchemaRegistry implements Serializable {
     List<String> cached = cache.schemas.get(id);
     if (cached != null) return cached;
     Long missingSince = cache.missing.get(id);
-    if (missingSince != null && System.currentTimeMillis() - missingSince < MISSING_MS) return null;
+    if (missingSince != null && System.nanoTime() - missingSince < MISSING_NANOS) return null;
     checkMissing(cache, id);
     List<String> schema = load(id);
-    if (schema == null) cache.missing.put(id, System.currentTimeMillis());
+    if (schema == null) cache.missing.put(id, System.nanoTime());
     else cache.schemas.put(id, schema);
     return schema;
   }
 
   private static void checkMissing(Cache cache, int id) {
     if (cache.missing.size() < MISSING_MAX) return;
-    long expiry = System.currentTimeMillis() - MISSING_MS;
-    cache.missing.values().removeIf(since -> since <= expiry);
+    long now = System.nanoTime();
+    cache.missing.values().removeIf(since -> now - since >= MISSING_NANOS);
     if (cache.missing.size() < MISSING_MAX) return;
     throw Format.malformed("schema " + id + " was not looked up, because the registry did not have the last "
         + MISSING_MAX + " schemas that messages named");
