@@ -521,7 +521,7 @@ def _engine(options: argparse.Namespace) -> int:
     _check_processing_log(options)
     at = _metrics_address(options)
     cluster = engine_limits.cluster(options)
-    data = options.data if cluster is None else data_folder.shared(options)
+    data, work_dir = (options.data, options.work_dir) if cluster is None else data_folder.shared(options)
     with launched(options.scratch or data_folder.local(options) / ROOT, engine_limits.limits(options), options.log) as jvm:
         from tailgate.engine.ddl.ksqldb import Endpoints
         from tailgate.engine.runtime.main import Begin, HeldHistory, Options, run
@@ -531,7 +531,7 @@ def _engine(options: argparse.Namespace) -> int:
         endpoints = Endpoints(options.kafka or "", options.schema_registry or "", options.connect or "")
         begin = Begin.of(options.take_over, options.hand_over, options.stand_by)
         held = HeldHistory(options.history, options.held_log)
-        lake = data, options.work_dir, options.parallelism
+        lake = data, work_dir, options.parallelism
         limits, control = (held, options.index_memory), options.control_listen
         return run(Options(*lake, begin, vault, endpoints, at, options.settings, *limits, cluster, control, options.processing_log), jvm)
 

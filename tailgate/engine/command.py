@@ -77,7 +77,7 @@ def _words(options: argparse.Namespace, names: Iterable[str]) -> Iterator[str]:
 
 
 def check_cluster(options: argparse.Namespace) -> None:
-    """Checks the options for a Spark cluster, and its secret, before an engine is started. Raises 22023 and 0A000."""
+    """Checks the options for a Spark cluster, and its secret, before an engine is started. Raises 22023, and 0A000 for other masters."""
     from tailgate.operations import data_folder
 
     chosen = cluster(options)

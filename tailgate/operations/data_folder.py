@@ -49,16 +49,21 @@ def local(options: argparse.Namespace) -> Path:
     return options.data if isinstance(options.data, Path) else options.work_dir or WORK_DIR
 
 
-def shared(options: argparse.Namespace) -> Path:
-    """Returns the folder of a lake for an engine on a cluster, whose executors have other current folders. Raises 0A000 for a bucket."""
-    from tailgate.lake.errors import FeatureNotSupported
+def shared(options: argparse.Namespace) -> tuple[Location, Path | None]:
+    """Returns --data and --work-dir for an engine on a cluster, whose executors have other current folders.
 
-    if not isinstance(options.data, Path):
-        raise FeatureNotSupported(
-            f"an engine on a cluster does not support a lake in {options.data}",
-            hint="Use a folder that all machines have, or omit --master.",
+    Raises 22023 for a lake in a bucket without a working folder: executors write the state there.
+    """
+    from tailgate.lake.errors import InvalidParameterValue
+
+    if isinstance(options.data, Path):
+        return options.data.resolve(), None
+    if options.work_dir is None:
+        raise InvalidParameterValue(
+            f"an engine on a cluster needs a working folder for a lake in {options.data}",
+            hint="Set --work-dir to a folder that all machines have under the same path.",
         )
-    return options.data.resolve()
+    return options.data, options.work_dir.resolve()
 
 
 def use_credentials(data: Location | None, secrets_dir: Path | None) -> None:

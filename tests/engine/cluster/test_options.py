@@ -93,8 +93,8 @@ def test_secrets_that_are_refused(secret: Path) -> None:
 def test_a_supervisor_refuses_them_before_it_starts_an_engine(secret: Path) -> None:
     """The engine's log would have the message, and the arguments of its process a secret."""
 
-    def check(*conf: str, data: Path | str | None = None) -> None:
-        command.check_cluster(Namespace(master=MASTER, driver_host="127.0.0.1", spark_conf=list(conf), data=data))
+    def check(*conf: str, data: Path | str | None = None, work_dir: Path | None = None) -> None:
+        command.check_cluster(Namespace(master=MASTER, driver_host="127.0.0.1", spark_conf=list(conf), data=data, work_dir=work_dir))
 
     file = f"spark.authenticate.secret.file={secret}"
     check(file)
@@ -103,7 +103,8 @@ def test_a_supervisor_refuses_them_before_it_starts_an_engine(secret: Path) -> N
         check(file, "spark.ssl.keyPassword=x")
     with pytest.raises(InvalidParameterValue, match="a Spark master needs a secret"):
         check()
-    with pytest.raises(FeatureNotSupported, match="does not support a lake in s3://bucket/lake"):
+    check(file, data="s3://bucket/lake", work_dir=secret.parent)
+    with pytest.raises(InvalidParameterValue, match="needs a working folder for a lake in s3://bucket/lake"):
         check(file, data="s3://bucket/lake")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from tailgate import cli
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
 from tailgate.lake.folder import Lake
+from tailgate.lake.log.uploaded_state import UPLOADED
+from tailgate.lake.store.bucket import BucketStore
 from testing.engine_process import EngineProcess, rows, until
 from testing.spark_cluster import SparkCluster
 from tests.engine.cluster.topics import Topic, create_sums
@@ -39,6 +42,34 @@ def test_the_state_moves_between_engines(kafka: Kafka, topic: Topic, spark_clust
     until(lambda: rows(lake, "sums") == topic.rows())
     log = (tmp_path / "engine.log").read_text()
     assert log.count("sums is filled") == 1
+    alone.stop()
+
+
+@pytest.mark.long
+def test_the_state_of_a_bucket_moves_between_engines(
+    kafka: Kafka, topic: Topic, spark_cluster: SparkCluster, bucket: BucketStore, tmp_path: Path
+) -> None:
+    """The working folder that the executors share is lost. An engine without a cluster continues from the state in the bucket."""
+    location, work = bucket.location(""), tmp_path / "work"
+    process = EngineProcess(location, "--parallelism", "2", *spark_cluster.arguments, work_dir=work)
+    process.start()
+    lake = Lake.open(location, tmp_path / "reader")
+    topic.send(100)
+    create_sums(process, topic)
+    until(lambda: rows(lake, "sums") == topic.rows())
+    until(lambda: (newest := lake.log.newest()) is not None and newest.extra.get(UPLOADED) is not None)
+    topic.send(50)
+    os.kill(spark_cluster.executors()[0], signal.SIGKILL)
+    until(lambda: rows(lake, "sums") == topic.rows())
+    process.kill()
+    shutil.rmtree(work)
+    topic.send(50)
+    alone = EngineProcess(location, "--parallelism", "2", work_dir=tmp_path / "other")
+    alone.start()
+    until(lambda: rows(lake, "sums") == topic.rows())
+    log = (tmp_path / "engine.log").read_text()
+    assert log.count("sums is filled") == 1
+    assert "the state cannot be downloaded" not in log
     alone.stop()
 
 

@@ -68,9 +68,11 @@ def test_a_lake_in_a_bucket(command: str, bucket: BucketStore) -> None:
         assert (history.value, history.origin.partition(":")[0]) == (5, "tailgate.auto.toml")
 
 
-def test_an_engine_on_a_cluster_refuses_a_bucket() -> None:
-    with pytest.raises(FeatureNotSupported, match="an engine on a cluster does not support a lake in s3://bucket/lake"):
-        data_folder.shared(argparse.Namespace(data="s3://bucket/lake"))
+def test_an_engine_on_a_cluster_needs_a_working_folder_for_a_bucket(tmp_path: Path) -> None:
+    data = "s3://bucket/lake"
+    with pytest.raises(InvalidParameterValue, match=f"an engine on a cluster needs a working folder for a lake in {data}"):
+        data_folder.shared(argparse.Namespace(data=data, work_dir=None))
+    assert data_folder.shared(argparse.Namespace(data=data, work_dir=Path("work"))) == (data, Path("work").resolve())
 
 
 def test_other_object_stores_are_refused() -> None:

@@ -1,7 +1,8 @@
 """A Spark cluster whose executors run the ticks: its master, and the settings that executors in other processes need.
 
     driver (this machine) ──── jobs, records of Kafka, secrets ───► executors (workers of the master)
-        └── log, inbox, state: one folder, which all machines have under the same path ──┘
+        └── inbox, state: one folder, which all machines have under the same path ──────┘
+              (the lake, or the working folder of a lake in a bucket)
 
 All connections between them are authenticated and encrypted. The secret for it is in a file, which only
 the driver and the daemons of Spark read.
