@@ -45,6 +45,26 @@ def _extended(described: Entity) -> Iterator[str]:
     yield described["statistics"]
     yield described["errorStats"]
     yield f"(Statistics of the local KSQL server interaction with the Kafka topic {described['topic']})"
+    yield from _offsets(described["queryOffsetSummaries"])
+
+
+def _offsets(groups: Sequence[Entity]) -> Iterator[str]:
+    """Yields the lines about the offsets of the topics that a query reads."""
+    if groups:
+        yield ""
+        yield "Consumer Groups summary:"
+    for group in groups:
+        yield ""
+        yield f"Consumer Group       : {group['groupId']}"
+        for topic in group["topicSummaries"]:
+            rows = [[o["partition"], o["logStartOffset"], o["logEndOffset"], o["consumerOffset"]] for o in topic["offsets"]]
+            lags = [end - at for _, _, end, at in rows]
+            yield ""
+            yield f"Kafka topic          : {topic['kafkaTopic']}"
+            yield f"Max lag              : {max(lags, default=0)}"
+            yield ""
+            columns = ["Partition", "Start Offset", "End Offset", "Offset", "Lag"]
+            yield table(columns, [[*row, lag] for row, lag in zip(rows, lags, strict=True)])
 
 
 def _queries(title: str, queries: Sequence[Entity]) -> Iterator[str]:
@@ -64,9 +84,11 @@ def _ended(statement: str) -> str:
 
 def _columns(described: Entity) -> list[list[str]]:
     """Returns the names and types of the columns."""
-    word = "primary key" if described["type"] == "TABLE" else "key"
+    role = "(primary key)" if described["type"] == "TABLE" else "(key)"
+    if described["windowType"] is not None:
+        role += f" (Window type: {described['windowType']})"
     types = [(field["name"], type_of(field["schema"]), field.get("type") == "KEY") for field in described["fields"]]
-    return [[name, f"{type:<{TYPE_WIDTH}} ({word})" if is_key else type] for name, type, is_key in types]
+    return [[name, f"{type:<{TYPE_WIDTH}} {role}" if is_key else type] for name, type, is_key in types]
 
 
 def type_of(schema: Entity, string: str = "VARCHAR(STRING)") -> str:

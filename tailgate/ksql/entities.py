@@ -70,7 +70,9 @@ def entity(value: Entity) -> str:
 
 
 def _explained(query: Entity) -> str:
-    return f"ID : {query['id']}\nSQL : {query['statementText']}\nStatus : {query['state']}\n\n{query['executionPlan']}"
+    """Returns the text of a query, which has an id and a status if it runs."""
+    parts = (("ID", query["id"]), ("SQL", query["statementText"]), ("Status", query["state"]))
+    return "\n".join([*(f"{name} : {value}" for name, value in parts if value), "", query["executionPlan"]])
 
 
 def _exists(value: Entity) -> str:

@@ -152,6 +152,7 @@ class Grammar(Definitions):
             (1, lambda: f"EXPLAIN CREATE MATERIALIZED VIEW x AS {self.query()}"),
             (0.5, lambda: f"EXPLAIN VALUE SCHEMA FOR SINK {self.name()}"),
             (0.5, lambda: f"EXPLAIN TAIL {self.relation()}"),
+            (0.5, lambda: f"EXPLAIN SELECT * FROM {self.of('s0', 's1', 'salaries')} EMIT CHANGES"),
         )
 
     def catalog(self) -> str:

@@ -206,8 +206,8 @@ def settings_of(session: Session, statement: s.Statement | None = None) -> dict[
     """Returns the settings and the role on which a statement's meaning depends, for the engine."""
     values = {name: session.settings[name] for name in ("timezone", "datestyle", "intervalstyle", "auto.offset.reset", *LIMITS, *DEFAULTS)}
     # INSERT and ALTER TABLE are ksqlDB's by their table, not by their words. Without a statement, the text is Tailgate's own.
-    explains = isinstance(statement, s.Explain) and isinstance(statement.target, s.QueryId)
-    dialect = "ksqldb" if explains or isinstance(statement, KSQLDB) else session.settings.dialect
+    explains = isinstance(statement, s.Explain) and isinstance(statement.target, s.QueryId | s.KsqldbQuery)
+    dialect = HTTP if explains else "ksqldb" if isinstance(statement, KSQLDB) else session.settings.dialect
     dialect = "postgresql" if statement is None else dialect
     return {**values, "tailgate.dialect": dialect, "role": session.access.role.name}
 

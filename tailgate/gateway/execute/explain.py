@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +14,7 @@ from tailgate.gateway.catalog.catalog_query import CatalogQuery
 from tailgate.gateway.execute import catalog_changes, committing, explain_formats, queries, time_expressions
 from tailgate.gateway.execute.temporary import relations as temporary_relations
 from tailgate.gateway.ksqldb import entities
+from tailgate.gateway.ksqldb.explained_queries import explained_query
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.serving.prepared import explained
 from tailgate.gateway.session.session import Session
@@ -69,11 +71,7 @@ async def run(session: Session, bound: Bound, statement: s.Explain, values: Sequ
     else:
         lines = await _lines(session, bound, statement)
     if _as_entity(session, statement):
-        assert isinstance(statement.target, s.QueryId)
-        item = session.catalog.find_query(statement.target.id)
-        if item is None:
-            raise e.UndefinedObject(f'query "{statement.target.id}" does not exist')
-        document, entry = entities.query_description(item, lines, session.catalog, session.access.may_see), session.serving.progress.state.n
+        document, entry = json.dumps(_entity(session, bound, statement, lines), ensure_ascii=False), session.serving.progress.state.n
         table = pa.table([pa.array([document], pa.string()), pa.array([entry], pa.int64())], names=["c0", "c1"])
     else:
         table = pa.table([pa.array(lines, pa.string())], names=["c0"])
@@ -82,7 +80,19 @@ async def run(session: Session, bound: Bound, statement: s.Explain, values: Sequ
 
 def _as_entity(session: Session, statement: s.Explain) -> bool:
     """Returns whether the result is an entity of ksqlDB's HTTP API."""
-    return session.settings.dialect == HTTP and isinstance(statement.target, s.QueryId)
+    return session.settings.dialect == HTTP and isinstance(statement.target, s.QueryId | s.KsqldbQuery)
+
+
+def _entity(session: Session, bound: Bound, statement: s.Explain, plan: Sequence[str]) -> entities.Entity:
+    """Returns the entity of EXPLAIN of a query of ksqlDB, with the lines of its plan."""
+    if isinstance(statement.target, s.KsqldbQuery):
+        reset = session.settings["auto.offset.reset"]
+        return explained_query(statement.target.statement, bound.text, plan, session.catalog, reset)
+    assert isinstance(statement.target, s.QueryId)
+    item = session.catalog.find_query(statement.target.id)
+    if item is None:
+        raise e.UndefinedObject(f'query "{statement.target.id}" does not exist')
+    return entities.query_description(item, plan, session.catalog, session.access.may_see)
 
 
 async def _of_planned(session: Session, planned: _Planned, statement: s.Explain, values: Sequence[object]) -> list[str]:

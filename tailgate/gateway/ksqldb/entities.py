@@ -8,14 +8,14 @@ Source: ksqlDB 0.29, documentation, "Run a ksqlDB statement".
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tailgate.gateway.catalog.relations.item_status import MaySee
 from tailgate.gateway.ksqldb.figures import Figures, Measured
 from tailgate.gateway.ksqldb.lists import described_item, query_status, query_type, sink_of
 from tailgate.gateway.ksqldb.targets import key_of
+from tailgate.gateway.ksqldb.windows import window_type
 from tailgate.lake.catalog import Catalog, CustomType, Item, MaterializedView, is_transient, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.types import INT8, TEXT, Field
@@ -109,7 +109,7 @@ def _description(item: Item, catalog: Catalog, measured: Measured | None, may_se
     reads = [(i, k) for i, k in queries if item.id in i.depends and k.into != item.id]
     return {
         "name": ksqldb_name(item.name),
-        "windowType": None,
+        "windowType": window_type(item, catalog),
         "readQueries": [_query(i, k, catalog, may_see) for i, k in reads],
         "writeQueries": [_query(i, k, catalog, may_see) for i, k in writes],
         "fields": described_fields(item),
@@ -124,7 +124,7 @@ def _description(item: Item, catalog: Catalog, measured: Measured | None, may_se
         "partitions": figures.partitions,
         "replication": figures.replication,
         "statement": ksqldb.statement if ksqldb is not None and may_see(item) else "",
-        "queryOffsetSummaries": [],
+        "queryOffsetSummaries": list(figures.offsets),
         "sourceConstraints": [],
     }
 
@@ -152,10 +152,9 @@ def query_descriptions(plans: Sequence[tuple[Item, Sequence[str]]], catalog: Cat
     return {"@type": "query_descriptions", "queryDescriptions": [_described_query(item, plan, catalog, may_see) for item, plan in plans]}
 
 
-def query_description(item: Item, plan: Sequence[str], catalog: Catalog, may_see: MaySee) -> str:
+def query_description(item: Item, plan: Sequence[str], catalog: Catalog, may_see: MaySee) -> Entity:
     """Returns the entity of EXPLAIN of a persistent query. `plan`: the lines of the plan of its view."""
-    described = _described_query(item, plan, catalog, may_see)
-    return json.dumps({"@type": "queryDescription", "queryDescription": described}, ensure_ascii=False)
+    return {"@type": "queryDescription", "queryDescription": _described_query(item, plan, catalog, may_see)}
 
 
 def _described_query(item: Item, plan: Sequence[str], catalog: Catalog, may_see: MaySee) -> Entity:
@@ -165,7 +164,7 @@ def _described_query(item: Item, plan: Sequence[str], catalog: Catalog, may_see:
     return {
         "id": ksqldb.query,
         "statementText": ksqldb.statement if may_see(item) else "",
-        "windowType": None,
+        "windowType": window_type(item, catalog),
         "fields": described_fields(item),
         "sources": [ksqldb_name(catalog[id].name) for id in item.depends if catalog[id].is_relation],
         "sinks": [] if sink is None else [ksqldb_name(sink.name)],
@@ -218,8 +217,11 @@ def _state(id: str, type: str, status: str) -> Entity:
 
 def described_fields(item: Item) -> list[Entity]:
     """Returns the columns of a relation, without pseudo columns and bounds of windows. Those in the key have the type KEY."""
-    keys = key_names(item)
-    columns = scope_of(item, SourceName(item.name)).columns
+    return fields_of(scope_of(item, SourceName(item.name)).columns, key_names(item))
+
+
+def fields_of(columns: Mapping[str, TypeName], keys: Sequence[str]) -> list[Entity]:
+    """Returns columns, those in the key first, without the bounds of the windows in the key."""
     fields = [
         {"name": ksqldb_name(name), "schema": _schema(type), **({"type": "KEY"} if name in keys else {})}
         for name, type in columns.items()

@@ -19,16 +19,18 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
 
 WIDTH = 9  # of a figure
+GROUP_OF_QUERIES = "_confluent-ksql-default_query_"  # what ksqlDB's names of consumer groups begin with
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of one stream or table. `statistics`, `errors`: as text."""
+    """The figures of one stream or table. `statistics`, `errors`: as text. `offsets`: those of the topics that its query reads."""
 
     partitions: int
     replication: int
     statistics: str
     errors: str
+    offsets: Sequence[Mapping[str, Any]] = ()
 
 
 class Measured:
@@ -57,7 +59,21 @@ class Measured:
             (f"{prefix}failed-messages", str(counts.get("dead_letters") or 0)),
             ("last-failed", _time(self._failed.get(item.id))),
         ]
-        return Figures(partitions, replication, _line(statistics), f" {_line(errors)}")
+        return Figures(partitions, replication, _line(statistics), f" {_line(errors)}", self._offsets(item))
+
+    def _offsets(self, item: Item) -> list[Mapping[str, Any]]:
+        """Returns the offsets of the declared streams and tables that the query of an item reads."""
+        ksqldb = ksqldb_of(item)
+        sources = [self._catalog[id] for id in item.depends] if ksqldb is not None and ksqldb.query else []
+        topics = [
+            {
+                "kafkaTopic": source.topic,
+                "offsets": [_partition(p, *bounds) for p, bounds in sorted(places.items(), key=lambda pair: int(pair[0]))],
+            }
+            for source in sources
+            if isinstance(source, Source) and (places := self._counts(source).get("offsets"))
+        ]
+        return [{"groupId": f"{GROUP_OF_QUERIES}{ksqldb.query}", "topicSummaries": topics}] if ksqldb is not None and topics else []
 
     def _counts(self, item: Item) -> Mapping[str, Any]:
         """Returns the counts of a source, or of the sink of a view."""
@@ -78,6 +94,10 @@ def last_failed(items: Sequence[Item], catalog: Catalog, lake: Lake, at: int) ->
             if any(moments):
                 times[letters.depends[0]] = max(moment for moment in moments if moment is not None)
     return times
+
+
+def _partition(partition: str, first: int, end: int, at: int) -> dict[str, int]:
+    return {"partition": int(partition), "logStartOffset": first, "logEndOffset": end, "consumerOffset": at}
 
 
 def _line(figures: Sequence[tuple[str, str]]) -> str:

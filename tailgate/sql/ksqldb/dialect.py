@@ -11,6 +11,7 @@ A bare SELECT is always PostgreSQL's. With the dialect `auto`, the words of a st
       TOPICS EXTENDED
     SET 'a.b' = 'c', EMIT CHANGES, EMIT FINAL                                           ksqlDB
     PAUSE and RESUME, except of a SOURCE; EXPLAIN CSAS_…, EXPLAIN CTAS_…                ksqlDB
+    EXPLAIN of a SELECT, CREATE or INSERT that is ksqlDB's                              ksqlDB
     everything else                                                                     PostgreSQL
 
 INSERT, and CREATE TABLE … AS without such words, are ksqlDB's if they name its streams or tables: the
@@ -51,6 +52,7 @@ PROPERTIES = (
 )
 STRUCTURES = ("map", "struct")
 QUERY_IDS = ("csas_", "ctas_", "insertquery_")  # what the ids of persistent queries begin with
+EXPLAINED = ("select", "create", "insert")  # the first words of statements that EXPLAIN may be followed by
 TYPES_OF_POSTGRESQL = ("enum", "range")
 
 
@@ -64,6 +66,8 @@ def is_ksqldb(text: str, dialect: Dialect = "auto") -> bool:
         return False
     row = tokens(text)
     cursor = Cursor(text, row)
+    if cursor.at_word("explain") and cursor.peek().value in EXPLAINED:
+        return is_ksqldb(text[cursor.peek().position :], dialect)
     if _emits(row):
         return True
     if cursor.at_word("select"):

@@ -23,10 +23,7 @@ EXTENDED = ("topics", "streams", "tables", "queries")
 def parse(text: str) -> s.KsqldbStatement:
     """Parses a text with one statement, optionally followed by semicolons. Positions count from the start of the text."""
     cursor = KsqldbCursor(text)
-    words = [w for w in PARSERS if cursor.at_word(*w)]
-    if not words:
-        raise cursor.error()
-    statement = PARSERS[max(words, key=len)](cursor)
+    statement = PARSERS[_words(cursor)](cursor)
     if not cursor.at(";"):
         cursor.finish()
     while cursor.accept(";"):
@@ -34,6 +31,14 @@ def parse(text: str) -> s.KsqldbStatement:
     if not cursor.finished:
         raise SyntaxError("cannot insert multiple commands into a prepared statement", position=cursor.position)
     return statement
+
+
+def _words(cursor: KsqldbCursor) -> tuple[str, ...]:
+    """Returns the words that begin a statement, of those in PARSERS."""
+    words = [w for w in PARSERS if cursor.at_word(*w)]
+    if not words:
+        raise cursor.error()
+    return max(words, key=len)
 
 
 # ---- CREATE ----------------------------------------------------------------------------------------------------------------------
@@ -243,9 +248,15 @@ def _control(cursor: KsqldbCursor) -> s.ControlQuery:
 
 
 def _explain(cursor: KsqldbCursor) -> s.ExplainQuery:
+    """Parses EXPLAIN {query_id | statement}. Raises 22023 for a statement without a query."""
     cursor.expect_word("explain")
     at = cursor.position
-    return s.ExplainQuery(cursor.name(), at)
+    if cursor.peek().kind == "end" or cursor.at(";", 1):
+        return s.ExplainQuery(cursor.name(), at)
+    statement = PARSERS[_words(cursor)](cursor)
+    if not isinstance(statement, s.CreateAs | s.InsertQuery | s.PushQuery):
+        raise InvalidParameterValue("The provided statement does not run a ksql query", position=at)
+    return s.ExplainQuery(statement, at)
 
 
 def _set(cursor: KsqldbCursor, *, system: bool = False) -> s.SetProperty:

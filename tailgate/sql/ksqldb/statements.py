@@ -123,9 +123,9 @@ class ControlQuery:
 
 @dataclass(frozen=True, slots=True)
 class ExplainQuery:
-    """EXPLAIN query_id."""
+    """EXPLAIN {query_id | statement}, of a statement with a query."""
 
-    query: str
+    query: str | CreateAs | InsertQuery | PushQuery
     position: int = field(default=0, compare=False)
 
 

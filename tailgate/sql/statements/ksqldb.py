@@ -24,7 +24,7 @@ from tailgate.sql.statements.ksqldb_statements import (
     InsertStream,
     PullKsqldb,
 )
-from tailgate.sql.statements.queries import Explain, QueryId, Show
+from tailgate.sql.statements.queries import Explain, KsqldbQuery, QueryId, Show
 from tailgate.sql.statements.session_statements import Define, Set
 
 Parsed: TypeAlias = (
@@ -71,7 +71,7 @@ def parse(text: str) -> Parsed:
         case k.CreateConnector() | k.DropConnector():
             return ChangeConnector(statement)
         case k.ExplainQuery(query=query):
-            return Explain(QueryId(ksqldb_name(query)))
+            return Explain(QueryId(ksqldb_name(query)) if isinstance(query, str) else KsqldbQuery(query))
         case k.PushQuery(query=select):
             return FollowKsqldb(statement, text) if select.emit else PullKsqldb(statement, text)
         case k.DropItem(type=item_type, name=name):

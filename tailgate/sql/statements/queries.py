@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import Type
+from tailgate.sql.ksqldb.statements import CreateAs, InsertQuery, PushQuery
 from tailgate.sql.statements.definitions import CreateView
 from tailgate.sql.statements.kafka_statements import CreateSink
 from tailgate.sql.statements.ksqldb_statements import FollowKsqldb
@@ -99,8 +100,15 @@ class QueryId:
 
 
 @dataclass(frozen=True, slots=True)
+class KsqldbQuery:
+    """A statement of ksqlDB with a query, which is explained and not executed."""
+
+    statement: CreateAs | InsertQuery | PushQuery
+
+
+@dataclass(frozen=True, slots=True)
 class Explain:
-    """EXPLAIN [(options)] {MATERIALIZED VIEW name | CREATE MATERIALIZED VIEW … | statement}, or ksqlDB's EXPLAIN query_id.
+    """EXPLAIN [(options)] {MATERIALIZED VIEW name | CREATE MATERIALIZED VIEW … | statement}, or ksqlDB's EXPLAIN {query_id | statement}.
 
     Of DECLARE, the target is the statement of the cursor.
 
@@ -109,7 +117,20 @@ class Explain:
     """
 
     target: (
-        Name | QueryId | CreateView | CreateTableAs | CreateSink | Select | Tail | Insert | Update | Delete | Merge | WithWrites | Execute
+        Name
+        | QueryId
+        | KsqldbQuery
+        | CreateView
+        | CreateTableAs
+        | CreateSink
+        | Select
+        | Tail
+        | Insert
+        | Update
+        | Delete
+        | Merge
+        | WithWrites
+        | Execute
     )
     analyze: bool = False
     schema: Literal["key", "value"] | None = None

@@ -92,6 +92,8 @@ def test_privileges_are_those_of_the_role(own: Api) -> None:
         ("/query-stream", "SELECT * FROM t EMIT CHANGES;"),
         ("/query-stream", "SELECT * FROM readings EMIT CHANGES;"),
         ("/ksql", "SHOW TOPICS;"),
+        ("/ksql", "EXPLAIN SELECT area FROM readings EMIT CHANGES;"),
+        ("/ksql", "EXPLAIN CREATE STREAM s AS SELECT * FROM readings;"),
     ):
         status, document = own.failed(path, {"sql": text, "ksql": text}, **basic("ann", "secret"))
         assert (status, document["error_code"]) == (403, 40300), text

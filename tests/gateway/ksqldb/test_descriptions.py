@@ -50,6 +50,42 @@ def test_a_derived_table_has_the_figures_of_its_sink() -> None:
     assert described("describe extended", "avg_readings", {"sinks": {"avg_readings_topic": sink}}, {}) == TEXT
 
 
+OFFSETS = """
+
+Consumer Groups summary:
+
+Consumer Group       : _confluent-ksql-default_query_CTAS_AVG_READINGS_0
+
+Kafka topic          : r
+Max lag              : 2
+
+ Partition | Start Offset | End Offset | Offset | Lag
+------------------------------------------------------
+ 0         | 1            | 7          | 5      | 2
+ 10        | 0            | 4          | 4      | 0
+------------------------------------------------------"""
+
+
+def test_a_derived_table_has_the_offsets_of_the_topic_that_its_query_reads() -> None:
+    sources = {"readings": {"offsets": {"10": [0, 4, 4], "0": [1, 7, 5]}}}
+    assert described("describe extended", "avg_readings", {"sources": sources}, {}).endswith(OFFSETS)
+
+
+WINDOW = "WINDOW HOPPING (SIZE 4 SECONDS, ADVANCE BY 1 SECOND)"
+WINDOWED = f"CREATE TABLE counts AS SELECT sensor, COUNT(*) AS n FROM readings {WINDOW} GROUP BY sensor EMIT CHANGES"
+
+
+def test_the_kind_of_windows() -> None:
+    _, _, catalog = derived(WINDOWED, declared(READINGS))
+    catalog = declared(f"{READINGS[:-1]}, window_type = 'session')".replace("readings", "sessions"), catalog)
+    _, _, catalog = derived("CREATE TABLE many AS SELECT * FROM counts WHERE n > 1 EMIT CHANGES", catalog)
+    shows = {name: Show("describe", Name(name)) for name in ("readings", "counts", "sessions", "many")}
+    found = {name: descriptions(show, catalog, None, lambda item: True)["sourceDescription"]["windowType"] for name, show in shows.items()}
+    assert found == {"readings": None, "counts": "HOPPING", "sessions": "SESSION", "many": "HOPPING"}
+    text = entity(descriptions(shows["counts"], catalog, None, lambda item: True))
+    assert " SENSOR | VARCHAR(STRING)  (primary key) (Window type: HOPPING)\n" in text
+
+
 def test_a_declared_stream_has_the_figures_of_its_source() -> None:
     source = {"per_second": 1.0, "records": 5, "bytes": 100, "dead_letters": 2, "last_message": 0}
     id = declared(READINGS).relation("readings").id

@@ -26,7 +26,7 @@ from tailgate.engine.ddl.view import create_view
 from tailgate.lake.catalog import Catalog, DeadLetters, MaterializedView, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem, SinkFormat
 from tailgate.lake.catalog.names import Name, quoted
-from tailgate.lake.errors import FeatureNotSupported, InvalidColumnReference, TailgateError, WrongObjectType
+from tailgate.lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue, TailgateError, WrongObjectType
 from tailgate.sql.ksqldb.declared import sources
 from tailgate.sql.ksqldb.declared.formats import UNWRAPPING, WITH_SCHEMA, ItemFormat, check_columns
 from tailgate.sql.ksqldb.declared.properties import TopicProperties, topic_properties
@@ -114,6 +114,7 @@ def derived_view(
     topic = _with_key_format(topic, statement, translation)
     if {topic.key.name, topic.value.name} & set(WITH_SCHEMA):
         endpoints.schemas()
+    _check_retention(statement, topic, translation)
     timestamp = TimestampColumn(topic.timestamp, topic.timestamp_format)
     translation = timed(translation, timestamp, statement.position, is_stream=statement.type == "stream")
     keys = [(name, type) for name, type in translation.columns if name in translation.message_key and name not in WINDOW_BOUNDS]
@@ -147,6 +148,15 @@ def derived_view(
     )
     with named(statement, catalog):
         return replace(view_of(statement.name, translation, catalog, replaced.first), ksqldb=ksqldb)
+
+
+def _check_retention(statement: CreateAs, topic: TopicProperties, translation: Translation) -> None:
+    """Raises 22023 for RETENTION_MS of a table without windows."""
+    if topic.retention_ms is not None and statement.type == "table" and WINDOW_BOUNDS[0] not in translation.message_key:
+        raise InvalidParameterValue(
+            "Invalid config variable in the WITH clause: RETENTION_MS. Non-windowed tables do not support retention.",
+            position=statement.position,
+        )
 
 
 def _with_key_format(topic: TopicProperties, statement: CreateAs, translation: Translation) -> TopicProperties:

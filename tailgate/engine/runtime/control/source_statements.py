@@ -191,15 +191,17 @@ class Attending:
         return item.brokers, self._engine.opened(item.settings if isinstance(item, Connection) else item.kafka)
 
 
-def unread(sources: Iterable[Source], offsets: Mapping[str, Any], place: Callable[[Source], Place]) -> dict[int, int]:
-    """Returns the number of unread records in the topic of each source, by source id.
+def positions(
+    sources: Iterable[Source], offsets: Mapping[str, Any], place: Callable[[Source], Place]
+) -> dict[int, dict[str, tuple[int, int, int]]]:
+    """Returns the first offset, the end and the offset of the next record to read of each partition, by source id.
 
     Sends one request per broker. Omits sources whose broker does not answer.
     """
     together: dict[str, list[Source]] = {}
     for source in sources:
         together.setdefault(json.dumps([source.brokers, encode_settings(source.kafka)], sort_keys=True), []).append(source)
-    result: dict[int, int] = {}
+    result: dict[int, dict[str, tuple[int, int, int]]] = {}
     for group in together.values():
         try:
             brokers, _, settings = place(group[0])
@@ -209,7 +211,7 @@ def unread(sources: Iterable[Source], offsets: Mapping[str, Any], place: Callabl
         for source in group:
             if (topic := topics.get(source.topic)) is not None:
                 at = offsets.get(reader_name(source), {}).get(source.topic, beginning(source, topic.bounds))
-                result[source.id] = sum(max(0, high - at.get(p, low)) for p, (low, high) in topic.bounds.items())
+                result[source.id] = {p: (low, high, max(low, at.get(p, low))) for p, (low, high) in topic.bounds.items()}
     return result
 
 

@@ -83,6 +83,7 @@ from tailgate.sql.statements import (
     Explain,
     InsertMessage,
     InsertStream,
+    KsqldbQuery,
     Name,
     Pause,
     Print,
@@ -205,7 +206,7 @@ class Statements:
                 return {**self._answer("SHOW"), "lines": ["\t".join(map(str, row)) for row in rows]}
             case Explain(target=target, schema=part) if part is not None and isinstance(target, Name | CreateSink):
                 return {**self._answer("EXPLAIN"), "lines": self._explain_schema(target, part, text, settings.get("role"), names)}
-            case Explain(target=target, analyze=analyze) if isinstance(target, Name | QueryId | CreateView):
+            case Explain(target=target, analyze=analyze) if isinstance(target, Name | QueryId | KsqldbQuery | CreateView):
                 return {**self._answer("EXPLAIN"), "lines": self._explain(target, text, settings.get("role"), names, analyze)}
         raise FeatureNotSupported(f"{type(statement).__name__} is not a statement for the engine")
 
@@ -328,7 +329,9 @@ class Statements:
 
     # ---- explaining ------------------------------------------------------------------------------
 
-    def _explain(self, target: Name | QueryId | CreateView, text: str, asker: str | None, names: Resolution, analyze: bool) -> list[str]:
+    def _explain(
+        self, target: Name | QueryId | KsqldbQuery | CreateView, text: str, asker: str | None, names: Resolution, analyze: bool
+    ) -> list[str]:
         """Returns the lines of EXPLAIN for a view that exists or is in the statement."""
         catalog = self._engine.catalog.with_resolution(names)
         if isinstance(target, QueryId):
@@ -338,7 +341,11 @@ class Statements:
             if analyze and not isinstance(item, MaterializedView):
                 raise WrongObjectType(f'"{item.name}" is not a materialized view', position=target.position)
         else:
-            item = replace(ddl.create_view(target, text, catalog), owner=owner_id(asker, catalog))
+            if isinstance(target, KsqldbQuery):
+                item = self._ksqldb.explained(target.statement, text, catalog)
+            else:
+                item = ddl.create_view(target, text, catalog)
+            item = replace(item, owner=owner_id(asker, catalog))
             ddl.check_definitions((item,), catalog)
             catalog = catalog.apply(Change(put=(item,)))
         return explain(item, catalog, Streams(catalog), statistics=self._engine.figures() if analyze else None).splitlines()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from py4j.protocol import Py4JError
 
 from tailgate.engine.plan.views import nodes
 from tailgate.engine.runtime.backfill.installation import Installation
-from tailgate.engine.runtime.control.source_statements import unread
+from tailgate.engine.runtime.control.source_statements import positions
 from tailgate.lake.catalog import MaterializedView, Sink, Source
 from tailgate.lake.errors import SystemError_
 from tailgate.lake.readers import holds
@@ -38,9 +39,9 @@ class Status:
         items = catalog.visible
         durations = sorted(engine.runner.durations)
         sources = [i for i in items if isinstance(i, Source)]
-        behind = unread((i for i in sources if engine.health.of(i) is None), engine.newest.offsets, engine.place) if lags else {}
+        places = positions((i for i in sources if engine.health.of(i) is None), engine.newest.offsets, engine.place) if lags else {}
         return {
-            "sources": {catalog.name_of(i).sql: self._source(i, behind.get(i.id)) for i in sources},
+            "sources": {catalog.name_of(i).sql: self._source(i, places.get(i.id)) for i in sources},
             "views": {catalog.name_of(i).sql: self._view(i) for i in items if isinstance(i, MaterializedView)},
             "sinks": {catalog.name_of(i).sql: self._sink(i) for i in items if isinstance(i, Sink)},
             "ticks": engine.runner.ticks,
@@ -78,15 +79,16 @@ class Status:
         finally:
             self._asking.release()
 
-    def _source(self, item: Source, behind: int | None) -> Answer:
-        """Returns the status of a source. `behind` is its number of unread records."""
+    def _source(self, item: Source, places: Mapping[str, tuple[int, int, int]] | None) -> Answer:
+        """Returns the status of a source. `places`: the first offset, the end and the next offset to read of each partition."""
         engine, stall = self._engine, self._engine.health.of(item)
         counts = engine.runner.counters.get(nodes.source_node(item), {})
         state = "paused" if item.paused else "failed" if stall and stall.lasting else "stalled" if stall else "running"
         if stall is not None:
             self._errors[item.id] = stall.error
         rate = self._rate(item.id, counts.get("records", 0))
-        more = {"lag": behind, "per_second": rate, "last_error": self._errors.get(item.id)}
+        lag = None if places is None else sum(max(0, end - at) for _, end, at in places.values())
+        more = {"lag": lag, "offsets": places, "per_second": rate, "last_error": self._errors.get(item.id)}
         return {"status": state, "error": stall.error if stall else None, "records": 0, "dead_letters": 0, "bytes": 0, **counts, **more}
 
     def _rate(self, id: int, records: int) -> float:

@@ -17,7 +17,7 @@ from tailgate.sql.compute.registry import udf
 from tailgate.values.strings.jsonb import dump
 
 BLANK = re.compile(r'("(?:[^"\\]|\\.)*")|([:,]) ')  # a string, or what a blank follows
-STEP = re.compile(r"\.(?P<name>[^.\[\]*]+)|\['(?P<quoted>[^']*)'\]|\[(?P<index>[0-9]{1,9})\]", re.ASCII)
+STEP = re.compile(r"\.(?P<name>[^.\[\]*]+)|\[(?P<quoted>'[^']*'|\"[^\"]*\")\]|\[(?P<index>[0-9]{1,9})\]", re.ASCII)
 
 
 def _refused(text: str) -> Any:
@@ -67,7 +67,7 @@ def ksqldb_json_field(text: str, path: str) -> str | None:
             index = int(step["index"])
             value = value[index] if isinstance(value, list) and index < len(value) else None
         else:
-            name = step["quoted"] if step["name"] is None else step["name"]
+            name = step["quoted"][1:-1] if step["name"] is None else step["name"]
             value = value.get(name) if isinstance(value, dict) else None
     return _text(value)
 

@@ -81,9 +81,9 @@ def _expanded(replacement: str, match: Match) -> str:
 
 @udf("text", "text", to="jsonb")
 def ksqldb_regexp_split(text: str, pattern: str) -> str:
-    """Returns the parts between matches; the characters for an empty pattern."""
+    """Returns the parts between matches; the characters for an empty pattern. An empty text is its only part."""
     if not pattern:
-        return dump(list(text))
+        return dump(list(text) or [""])
     parts, at = [], 0
     for match in all_matches(_compiled(pattern), text):
         if match.end() > match.start():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import struct
 
 from tailgate.lake.errors import InvalidParameterValue
@@ -14,13 +15,14 @@ from tailgate.sql.compute.registry import udf
 from tailgate.values.strings.jsonb import dump
 
 ORDERS = {"BIG_ENDIAN": ">", "LITTLE_ENDIAN": "<"}
+WORD_OR_BLANK = re.compile(r"[ \t\n\v\f\r]|[^ \t\n\v\f\r]+")
 PLAIN_MIN, PLAIN_MAX = 1e-3, 1e7  # Java writes other doubles with an exponent
 
 
 @udf("text", to="text")
 def ksqldb_initcap(text: str) -> str:
-    """Returns the text with each word capitalized. Words are separated by spaces."""
-    return " ".join(word[:1].upper() + word[1:].lower() for word in text.split(" "))
+    """Returns the text with each word capitalized. Words are separated by white space."""
+    return "".join(word[:1].upper() + word[1:].lower() for word in WORD_OR_BLANK.findall(text))
 
 
 @udf("text", "text", "int4", "int4", to="int4")
@@ -96,7 +98,8 @@ def _masked(text: str, masks: str) -> str:
 
 @udf("text", "text", to="jsonb")
 def ksqldb_split(text: str, delimiter: str) -> str:
-    return dump(text.split(delimiter) if delimiter else list(text))
+    """Returns the parts between delimiters; the characters for an empty delimiter. An empty text is its only part."""
+    return dump(text.split(delimiter) if delimiter else list(text) or [""])
 
 
 @udf("bytea", "bytea", to="jsonb")

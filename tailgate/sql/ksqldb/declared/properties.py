@@ -72,7 +72,7 @@ def topic_properties(
             )
     name = properties.get("KAFKA_TOPIC", topic)
     if not isinstance(name, str) or not name:
-        raise InvalidParameterValue('Missing required property "KAFKA_TOPIC" which has no default value.', position=position)
+        raise _no_topic(position)
     key = _format(properties, "KEY", formats[0] if formats else ItemFormat("KAFKA"), position)
     value = _format(properties, "VALUE", formats[1] if formats else None, position)
     return TopicProperties(
@@ -88,6 +88,16 @@ def topic_properties(
         _schema_id(properties, "VALUE", value.name, statement.position),
         _window(properties, statement),
     )
+
+
+def check_names_topic(statement: s.CreateItem) -> None:
+    """Raises 22023 for a new declaration without KAFKA_TOPIC. Those of earlier versions may lack it."""
+    if "KAFKA_TOPIC" not in dict(statement.properties):
+        raise _no_topic(statement.position)
+
+
+def _no_topic(position: int) -> InvalidParameterValue:
+    return InvalidParameterValue('Missing required property "KAFKA_TOPIC" which has no default value.', position=position)
 
 
 def _timestamp(properties: dict[str, s.PropertyValue], statement: s.CreateItem | s.CreateAs) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from tailgate.sql.ksqldb import types as t
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.functions.entry import TEXTS, Function, Kind
+from tailgate.sql.ksqldb.typed import casts
 
 RECORDS = TypeName("map", arguments=(t.VARCHAR, t.VARCHAR))
 
@@ -32,6 +33,13 @@ def _concat(count: int) -> Function:
     )
 
 
+def _of_moment(kind: TypeName) -> Function:
+    """Returns TO_JSON_STRING of a DATE, TIME or TIMESTAMP: a string with the text that CAST gives."""
+    template = f"coalesce('\"' || {casts.TEXTS[kind.name]} || '\"', 'null')"
+    return Function("to_json_string", (kind,), t.VARCHAR, template, _JSON)
+
+
+_JSON = "The JSON of a value."
 CONCAT_MAX = 8  # arguments of JSON_CONCAT
 
 ROWS = (
@@ -44,10 +52,6 @@ ROWS = (
     _row("json_records", RECORDS, "ksqldb_json_records({0})", "The members of a JSON object, as texts of JSON."),
     *map(_concat, range(2, CONCAT_MAX + 1)),
     *map(_contains, (t.BOOLEAN, t.INT, t.BIGINT, t.DECIMAL, t.DOUBLE, t.VARCHAR)),
-    *(Function("to_json_string", (kind,), t.VARCHAR, template, "The JSON of a value.") for kind, template in (
-        (t.DATE, "ksqldb_json_text(coalesce(to_jsonb({0}), CAST('null' AS jsonb)))"),
-        (t.TIME, "ksqldb_json_text(coalesce(to_jsonb({0}), CAST('null' AS jsonb)))"),
-        (t.TIMESTAMP, "ksqldb_json_text(coalesce(to_jsonb({0}), CAST('null' AS jsonb)))"),
-        ("any", "ksqldb_typed_json({j0}, {type0})"),
-    )),
+    *map(_of_moment, (t.DATE, t.TIME, t.TIMESTAMP)),
+    Function("to_json_string", ("any",), t.VARCHAR, "ksqldb_typed_json({j0}, {type0})", _JSON),
 )  # fmt: skip

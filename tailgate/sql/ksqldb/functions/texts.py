@@ -61,7 +61,7 @@ _EXTRACT_ALL = "All matches of a regular expression, or of one of its groups."
 
 STRINGS = (
     _text("chr", (t.INT,), "chr({0})", _CHR, may_fail=True),
-    _text("chr", (t.VARCHAR,), "unistr({0})", _CHR, may_fail=True),
+    _text("chr", (t.VARCHAR,), "CASE WHEN starts_with({0}, '\\u') THEN unistr({0}) END", _CHR, may_fail=True),
     Function("concat", (t.VARCHAR,), t.VARCHAR, "concat({*})", _CONCAT, variadic=True),
     Function("concat", (t.BYTES,), t.BYTES, "decode(concat({hex*}), 'hex')", _CONCAT, variadic=True),
     Function("concat_ws", (t.VARCHAR, t.VARCHAR), t.VARCHAR, "concat_ws({*})", _CONCAT_WS, variadic=True),

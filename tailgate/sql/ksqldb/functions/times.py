@@ -20,7 +20,7 @@ UNITS = {
     "months": "1 month",
     "years": "1 year",
 }
-OF_DATES, OF_TIMES = ("days", "weeks", "months", "years"), ("milliseconds", "seconds", "minutes", "hours")
+OF_TIMES = ("milliseconds", "seconds", "minutes", "hours", "days")
 MIDNIGHT = "(date '1970-01-01' + {0})"
 _FORMAT, _PARSE = "as a text with a pattern.", "of a text with a pattern."
 _NO_TIME, _NO_DATE = "A field of a time gives NULL.", "A field of a date gives NULL."
@@ -76,8 +76,8 @@ ROWS = (
     Function("unix_date", (), t.INT, "", "The current date in days.", volatile=True),
     *_sums("timestampadd", t.TIMESTAMP, tuple(UNITS), "+", f"A TIMESTAMP {_ADD}"),
     *_sums("timestampsub", t.TIMESTAMP, tuple(UNITS), "-", f"A TIMESTAMP {_SUBTRACT}"),
-    *_sums("dateadd", t.DATE, OF_DATES, "+", f"A DATE {_ADD}"),
-    *_sums("datesub", t.DATE, OF_DATES, "-", f"A DATE {_SUBTRACT}"),
+    *_sums("dateadd", t.DATE, tuple(UNITS), "+", f"A DATE {_ADD}"),
+    *_sums("datesub", t.DATE, tuple(UNITS), "-", f"A DATE {_SUBTRACT}"),
     *_sums("timeadd", t.TIME, OF_TIMES, "+", f"A TIME {_ADD}"),
     *_sums("timesub", t.TIME, OF_TIMES, "-", f"A TIME {_SUBTRACT}"),
 )  # fmt: skip

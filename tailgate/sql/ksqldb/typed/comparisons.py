@@ -95,9 +95,12 @@ def like(operands: Sequence[Typed], position: int) -> Typed:
             raise DatatypeMismatch(f"LIKE expects STRING, got: {types.in_schema(operand.type)}", position=position)
     if len(operands) == 3 and len(str(operands[2].constant)) != 1:
         raise InvalidParameterValue("ESCAPE must be one character", position=position)
-    escape = f" ESCAPE {operands[2].text}" if len(operands) == 3 else ""
-    is_constant = operands[1].constant is not None
-    return condition(f"{operands[0].text} LIKE {operands[1].text}{escape}", operands, may_fail=not is_constant)
+    pattern = operands[1].constant
+    if len(operands) == 3:
+        escape = f" ESCAPE {operands[2].text}"
+    else:  # a backslash is a character as others, in PostgreSQL it escapes the next one
+        escape = "" if isinstance(pattern, str) and "\\" not in pattern else " ESCAPE ''"
+    return condition(f"{operands[0].text} LIKE {operands[1].text}{escape}", operands, may_fail=len(operands) == 3 and pattern is None)
 
 
 def logical(sign: str, operands: Sequence[Typed], position: int) -> Typed:

@@ -24,8 +24,10 @@ from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink,
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import ProgramLimitExceeded, TailgateError, UndefinedObject
 from tailgate.lake.readers import holds
+from tailgate.sql.ksqldb.custom_types import with_types
+from tailgate.sql.ksqldb.declared.properties import check_names_topic
 from tailgate.sql.ksqldb.declared.texts import text_of
-from tailgate.sql.ksqldb.statements import AddColumns, CreateAs, CreateItem, InsertValues, PushQuery
+from tailgate.sql.ksqldb.statements import AddColumns, CreateAs, CreateItem, InsertQuery, InsertValues, PushQuery
 from tailgate.sql.statements import CreateKsqldbItem, Drop, InsertStream
 
 NO_ACCESS: Mapping[str, str] = {}
@@ -88,6 +90,16 @@ class KsqldbItems:
             return view, errors
         return view, errors, ddl.inserting_sink(view, catalog.apply(Change(put=(view, errors))), self._endpoints)
 
+    def explained(self, statement: CreateAs | InsertQuery | PushQuery, text: str, catalog: Catalog) -> MaterializedView:
+        """Returns the view that a statement with a query would create, without its topic."""
+        match with_types(statement, catalog):
+            case CreateAs() as creation:
+                return ddl.derived_view(creation, text, catalog, "latest", self._schemas, self._endpoints)
+            case InsertQuery() as insertion:
+                return ddl.inserting_view(insertion, text, catalog, "latest", self._endpoints)
+            case pushed:
+                return ddl.transient_view(pushed, text, catalog, "latest", "")
+
     def transient(
         self, statement: PushQuery, text: str, catalog: Catalog, reset: Literal["earliest", "latest"], name: str
     ) -> tuple[Item, ...]:
@@ -106,7 +118,11 @@ class KsqldbItems:
 
     @contextmanager
     def _topic(self, statement: CreateItem) -> Iterator[None]:
-        """Creates the topic of a declaration with PARTITIONS if it does not exist, and deletes it again after an error."""
+        """Creates the topic of a declaration with PARTITIONS if it does not exist, and deletes it again after an error.
+
+        Raises 22023 for a declaration without KAFKA_TOPIC.
+        """
+        check_names_topic(statement)
         topic, brokers, is_new = ddl.topic_of(statement), self._endpoints.brokers(), False
         if topic.partitions is None:
             _check_topic(statement, brokers, topic.topic)

@@ -34,7 +34,12 @@ public final class KsqldbCasts {
   private static final String TIME = "[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]{1,3})?)?";
   private static final Pattern DATE_PATTERN = Pattern.compile(DATE);
   private static final Pattern TIME_PATTERN = Pattern.compile(TIME);
-  private static final Pattern TIMESTAMP_PATTERN = Pattern.compile("(" + DATE + ")(?:T(" + TIME + ")(Z|[+-][0-9]{2}:[0-9]{2})?)?");
+  // the ends of the date and of the time may be missing
+  private static final String DAY = "0000-01-01", MIDNIGHT = "00:00";
+  private static final Pattern TIMESTAMP_PATTERN =
+      Pattern.compile(
+          "([0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?)"
+              + "(?:(?<=-[0-9]{2}-[0-9]{2})T([0-9]{2}(?::[0-9]{2}(?::[0-9]{2}(?:[.][0-9]{1,3})?)?)?)(Z|[+-][0-9]{2}:?[0-9]{2})?)?");
   private static final DateTimeFormatter ISO = DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.SSS", Locale.ROOT);
   private static final long MIN_MS = LocalDate.of(1, 1, 1).toEpochDay() * DAY_MS;
   private static final long MAX_MS = LocalDate.of(10000, 1, 1).toEpochDay() * DAY_MS - 1;
@@ -181,13 +186,18 @@ public final class KsqldbCasts {
       if (kind.equals("time") && TIME_PATTERN.matcher(text).matches()) return LocalTime.parse(text).toNanoOfDay() / 1_000_000;
       Matcher match = TIMESTAMP_PATTERN.matcher(text);
       if (kind.equals("timestamp") && match.matches() && !text.startsWith("0000")) {
-        LocalTime time = match.group(2) == null ? LocalTime.MIDNIGHT : LocalTime.parse(match.group(2));
+        LocalTime time = LocalTime.parse(completed(match.group(2) == null ? MIDNIGHT : match.group(2), MIDNIGHT));
         Duration zone = Duration.ofSeconds(match.group(3) == null ? 0 : ZoneOffset.of(match.group(3)).getTotalSeconds());
-        return LocalDate.parse(match.group(1)).toEpochDay() * DAY_MS + time.toNanoOfDay() / 1_000_000 - zone.toMillis();
+        return LocalDate.parse(completed(match.group(1), DAY)).toEpochDay() * DAY_MS + time.toNanoOfDay() / 1_000_000 - zone.toMillis();
       }
     } catch (DateTimeException e) {
       // the same error as for another form
     }
     throw new SqlError("22007", "invalid input syntax for type " + kind.toUpperCase(Locale.ROOT) + ": \"" + text + "\"");
+  }
+
+  /** Returns a text with the end that it lacks. */
+  private static String completed(String text, String whole) {
+    return text.length() < whole.length() ? text + whole.substring(text.length()) : text;
   }
 }

@@ -28,7 +28,7 @@ public final class KsqldbJson {
   private static final ObjectMapper MAPPER =
       new ObjectMapper(Jsonb.FACTORY).enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
   private static final Pattern STEP =
-      Pattern.compile("\\.(?<name>[^.\\[\\]*]+)|\\['(?<quoted>[^']*)'\\]|\\[(?<index>[0-9]{1,9})\\]");
+      Pattern.compile("\\.(?<name>[^.\\[\\]*]+)|\\[(?<quoted>'[^']*'|\"[^\"]*\")\\]|\\[(?<index>[0-9]{1,9})\\]");
   private static final Pattern BLANK = Pattern.compile("(\"(?:[^\"\\\\]|\\\\.)*+\")|([:,]) ");
 
   private KsqldbJson() {}
@@ -57,10 +57,12 @@ public final class KsqldbJson {
       if (!m.region(at, steps.length()).lookingAt()) throw invalidPath(steps);
       if (node == null) continue;
       if (m.group("index") != null) node = node.get(Integer.parseInt(m.group("index")));
-      else node = node.get(m.group("name") != null ? m.group("name") : m.group("quoted"));
+      else node = node.get(m.group("name") != null ? m.group("name") : unquoted(m.group("quoted")));
     }
     return node == null || node.isNull() ? null : utf8(node.isTextual() ? node.textValue() : node.toString());
   }
+
+  private static String unquoted(String text) { return text.substring(1, text.length() - 1); }
 
   private static SqlError invalidPath(String path) { return SqlError.invalidParameter("invalid JSON path: " + path); }
 

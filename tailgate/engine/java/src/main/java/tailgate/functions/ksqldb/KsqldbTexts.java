@@ -24,19 +24,20 @@ import tailgate.functions.json.JsonbTree;
  */
 public final class KsqldbTexts {
   private static final int MASKS = 4;  // replacements
+  private static final String BLANKS = " \t\n\u000b\f\r";  // between words
 
   private KsqldbTexts() {}
 
   private static UTF8String text(String value) { return UTF8String.fromString(value); }
 
-  /** Returns the text with each word capitalized. Words are separated by spaces. */
+  /** Returns the text with each word capitalized. Words are separated by white space. */
   public static UTF8String ksqldbInitcap(UTF8String value) {
     StringBuilder out = new StringBuilder();
     boolean first = true;
     for (int c : value.toString().codePoints().toArray()) {
       String character = Character.toString(c);
       out.append(first ? character.toUpperCase(Locale.ROOT) : character.toLowerCase(Locale.ROOT));
-      first = c == ' ';
+      first = BLANKS.indexOf(c) >= 0;
     }
     return text(out.toString());
   }
@@ -115,8 +116,13 @@ public final class KsqldbTexts {
   }
 
   public static UTF8String ksqldbSplit(UTF8String value, UTF8String delimiter) {
-    if (delimiter.numBytes() > 0) return JsonbTree.text(parts(value.toString(), delimiter.toString()));
-    return JsonbTree.text(value.toString().codePoints().mapToObj(Character::toString).toList());
+    String text = value.toString();
+    return JsonbTree.text(delimiter.numBytes() > 0 ? parts(text, delimiter.toString()) : characters(text));
+  }
+
+  /** Returns the characters of a text; an empty text is its only part. */
+  static List<String> characters(String text) {
+    return text.isEmpty() ? List.of("") : text.codePoints().mapToObj(Character::toString).toList();
   }
 
   /** Returns the parts of bytes in base64. */
