@@ -48,6 +48,7 @@ FORMS = (
     "SELECT ARRAY(SELECT generate_series(1, 3)) AS a, oid FROM pg_class WHERE oid = 1259",
     "SELECT e.name, e.comment FROM pg_catalog.pg_available_extensions() e WHERE name = 'plpgsql'",
     "SELECT st.setting FROM pg_catalog.pg_show_all_settings() st WHERE st.name = 'default_table_access_method'",
+    "SELECT user, current_role, current_catalog, oid FROM pg_class WHERE oid = 1",
     # those of object-relational mappers, data browsers and GraphQL and REST servers
     "SELECT relname FROM pg_class WHERE relname ~ ANY (ARRAY['^pg_cl', 'x']) ORDER BY 1",
     "SELECT indkey[:indnkeyatts-1] AS keys, indkey[indnkeyatts:] AS others, indkey[1:1] FROM pg_index WHERE indexrelid = 2663",
@@ -76,6 +77,7 @@ FORMS = (
     ),
     "SELECT relname FROM pg_class WHERE relnamespace = ANY (ARRAY['pg_catalog', 'pg_toast']::text[]::regnamespace[]) AND oid = 1259",
     "SELECT array_agg(row(oid, relname, NULL, relkind = 'r') ORDER BY oid) AS rows FROM pg_class WHERE oid IN (1247, 1259)",
+    "SELECT array_agg(row(oid, relname)) AS rows FROM pg_class WHERE oid = 1",
     "SELECT coalesce((SELECT array_agg(enumlabel) FROM pg_enum WHERE enumtypid = 0), '{}') AS labels FROM pg_class WHERE oid = 1259",
     "SELECT regexp_split_to_array('a=b', '='), translate(relname, 'p', 'q'), trunc(1.5), chr(65) FROM pg_class WHERE oid = 1259",
     "SELECT age(xmin) > 0 AS a, age('3'::varchar::xid) > 0 AS b FROM pg_class WHERE oid = 1259",

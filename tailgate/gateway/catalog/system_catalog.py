@@ -197,7 +197,8 @@ def _record_texts(rows: pa.StructArray) -> list[str | None]:
 def _record_arrays(arrays: pa.ListArray) -> pa.ListArray:
     """Returns arrays of rows as arrays of the texts of the rows."""
     texts = iter(_record_texts(arrays.flatten()))
-    return pa.array([None if v is None else [next(texts) for _ in range(v)] for v in pc.list_value_length(arrays).to_pylist()])
+    lengths = pc.list_value_length(arrays).to_pylist()
+    return pa.array([None if n is None else [next(texts) for _ in range(n)] for n in lengths], pa.list_(pa.string()))
 
 
 def _field_text(value: object) -> bytes:

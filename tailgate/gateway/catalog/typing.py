@@ -128,6 +128,9 @@ RESULTS = {
     "row_number": "int8",
 }
 
+XIDS = {"xmin": "xid", "xmax": "xid"}  # system columns
+# names of columns without a relation, which may be functions
+WORDS = {**XIDS, **dict.fromkeys(("user", "current_role", "current_user", "session_user", "current_catalog", "current_schema"), "name")}
 OF_CLASS = {
     exp.CurrentTimestamp: "timestamptz",
     exp.CurrentDatabase: "name",
@@ -268,7 +271,7 @@ def _type(node: exp.Expr | None, scope: Scope) -> str | None:
             name = {"sql_identifier": "name", "character_data": "varchar", "cardinal_number": "int4"}.get(name, name)
             return f"_{name[:-2]}" if name.endswith("[]") else name
         case exp.Column():
-            return _column(node, scope) or ("xid" if node.name.lower() in ("xmin", "xmax") else None)
+            return _column(node, scope) or (XIDS if node.table or node.this.args.get("quoted") else WORDS).get(node.name.lower())
         case exp.Literal():
             return "text" if node.is_string else "int4" if node.name.isdigit() and int(node.name) < 1 << 31 else None
         case exp.Null() | exp.DPipe() | exp.JSONExtractScalar():
