@@ -249,7 +249,7 @@ def parser() -> argparse.ArgumentParser:
     for name, text in (
         ("stand-by", "wait until the running engine ends or hangs, and continue in its place within seconds"),
         ("hand-over", "as --stand-by, and ask the running engine to stop when this one is ready"),
-        ("take-over", "start although another engine seems to be alive; it stops at its next entry"),
+        ("take-over", "start although another engine seems to be alive, which stops at its next entry"),
     ):
         begins.add_argument(f"--{name}", action="store_true", help=text)
 
@@ -371,7 +371,11 @@ def _listen(command: argparse.ArgumentParser) -> None:
     http.add_options(command)
     console.add_options(command)
     command.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="the initial value of a setting for all sessions, as for SET"
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="the initial value of a setting for all sessions, as for SET; may be repeated",
     )
     command.add_argument("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and roles")
 

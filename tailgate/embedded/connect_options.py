@@ -25,7 +25,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--connect", metavar="URL|embedded", help="the Kafka Connect of ksqlDB's statements, or 'embedded' to start one")
     command.add_argument("--connect-plugins", type=Path, metavar="DIR", help="the embedded worker's plugins: a folder for each")
     command.add_argument(
-        "--connect-set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the embedded worker, as in worker.properties"
+        "--connect-set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the embedded worker, as in worker.properties; may be repeated",
     )
 
 

@@ -44,7 +44,14 @@ def add_cluster_options(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--master", metavar="URL", help="the Spark master whose executors run the ticks: spark://HOST:PORT (threads of the engine)")
     add("--driver-host", default=LOOPBACK, metavar="HOST", help=f"where executors reach the engine ({LOOPBACK})")
-    add("--spark-conf", action="append", default=[], type=_setting, metavar="NAME=VALUE", help="a setting of Spark for --master")
+    add(
+        "--spark-conf",
+        action="append",
+        default=[],
+        type=_setting,
+        metavar="NAME=VALUE",
+        help="a setting of Spark for --master; may be repeated",
+    )
 
 
 def add_jars_options(command: argparse.ArgumentParser) -> None:

@@ -13,10 +13,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
     served = "serve the endpoints of CREATE ENDPOINT here (HTTPS with --tls-cert)"
     command.add_argument("--http", type=address, metavar="HOST:PORT", help=served)
     command.add_argument(
-        "--http-origin", action="append", default=[], metavar="ORIGIN", help="a site whose pages may read responses (CORS)"
+        "--http-origin", action="append", default=[], metavar="ORIGIN", help="a site whose pages may read responses (CORS); may be repeated"
     )
-    command.add_argument("--http-rate", type=Positive(), metavar="N", help="requests per second of one role to one gateway (5000)")
-    streams = "streams of events of one role from one gateway (1000)"
+    command.add_argument("--http-rate", type=Positive(), metavar="N", help="limit of requests per second of one role to one gateway (5000)")
+    streams = "limit of streams of events of one role from one gateway (1000)"
     command.add_argument("--http-streams", type=Quantity(1, 4_900), metavar="N", help=streams)
     command.add_argument("--http-log", action="store_true", help="log each request")
 
