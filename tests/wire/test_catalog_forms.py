@@ -130,3 +130,11 @@ def test_any_of_a_parameter(live: Live, postgres: str) -> None:
         with psycopg.connect(dsn) as connection:
             rows = connection.execute(query, (["pg_class", "pg_tables", "none"], ["r", "v"])).fetchall()
             assert rows == [("pg_class",), ("pg_tables",)]
+
+
+def test_the_current_user_is_a_role(live: Live) -> None:
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        query = b"SELECT quote_ident(current_user)::regrole::oid, has_table_privilege(current_user, 'v', 'SELECT') FROM pg_am WHERE oid = 2"
+        assert connection.execute(query).fetchall() == [(10, True)]
+        with pytest.raises(psycopg.errors.UndefinedObject):
+            connection.execute("SELECT 'nobody'::regrole::oid FROM pg_class")

@@ -11,6 +11,7 @@ from tailgate.gateway.catalog.functions.object_names import ALIASES, SQL_NAMES, 
 from tailgate.gateway.catalog.relations import rows
 from tailgate.gateway.catalog.relations.signatures import signatures
 from tailgate.lake.catalog.names import quoted
+from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.catalog.schemas import TEMPORARY, TEMPORARY_ID
 from tailgate.lake.errors import InvalidSchemaName, UndefinedFunction, UndefinedObject, UndefinedTable
 from tailgate.lake.intervals import interval_name
@@ -187,7 +188,10 @@ class IdentifierFunctions(FunctionGroup):
         return next((self.facts.by_name[n, class_row[0]] for n in self.path() if (n, class_row[0]) in self.facts.by_name), None) == oid
 
     def regrole_in(self, text: str) -> int:
-        oid = next((o for o, n in self.roles.items() if n == parse_name(text)[-1]), None)
+        name = parse_name(text)[-1]
+        if name == self._session.user and not self.facts.catalog.has_roles:
+            return OPERATOR_ID  # without roles, any name signs in as the operator
+        oid = next((o for o, n in self.roles.items() if n == name), None)
         if oid is None:
             raise UndefinedObject(f'role "{text}" does not exist')
         return oid
