@@ -19,6 +19,8 @@ from tailgate.sql.compute.registry import udf
 from tailgate.values.strings.jsonb import dump
 
 DIFFERENT = re.compile(r"\\[pPQEGhHRXvVkzZxu0c]|[*+?}]\+|\[[^\]]*(?:\[|&&)|\(\?[a-zA-Z<]")
+# an escape, a class, or a brace without numbers of repetitions, which Java refuses
+BRACE = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|(\{(?![0-9]+(?:,[0-9]*)?\}))", re.DOTALL)
 REFERENCE = re.compile(r"\\(.)|\$([0-9]+)|([$\\])", re.DOTALL)
 
 
@@ -27,6 +29,8 @@ def _compiled(pattern: str) -> Pattern:
     """Returns a pattern that can be searched for. Raises 0A000 or 2201B."""
     if len(pattern) > PATTERN_MAX or DIFFERENT.search(pattern):
         raise FeatureNotSupported(f'the regular expression "{pattern}" is not supported')
+    if any(match[1] for match in BRACE.finditer(pattern)):
+        raise InvalidRegularExpression(f"invalid regular expression pattern: {pattern}")
     text = "(?a)" + pattern  # \d, \w and \s are ASCII's
     has_anchors = "^" in pattern or "$" in pattern
     try:
