@@ -95,6 +95,10 @@ FORMS = (
         "WITH RECURSIVE r AS (SELECT oid, typname, typelem FROM pg_type WHERE oid = 1007 UNION ALL"
         " SELECT t.oid, t.typname, t.typelem FROM r JOIN pg_type t ON t.oid = r.typelem) SELECT oid, typname FROM r ORDER BY 1"
     ),
+    (
+        "WITH RECURSIVE r(oid, n, path) AS (SELECT oid, 1, ARRAY[oid] FROM pg_class WHERE oid = 1259 UNION ALL"
+        " SELECT c.oid, n + 1, path || c.oid FROM r JOIN pg_class c ON c.oid = 1247 WHERE NOT c.oid = ANY (path)) SELECT n, path FROM r"
+    ),
     "SELECT CASE WHEN oid = 1 THEN 'x' || relname ELSE relname END AS c FROM pg_class WHERE oid = 1259",
     "SELECT st.relname, st.heap_blks_read >= 0 FROM pg_statio_all_tables st WHERE relid = 1259",
     "SELECT relname, indexrelname, idx_scan >= 0 FROM pg_stat_all_indexes WHERE indexrelid = 2663",

@@ -56,6 +56,7 @@ def rewrite(tree: exp.Expr, functions: Mapping[tuple[str, int], Sequence[Any]], 
     """
     tree = tree.copy()
     text_functions.name_columns(tree)
+    text_functions.append_elements(tree)
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for table in list(tree.find_all(exp.Table)):
         place_table(table, ctes, catalog)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailgate.gateway.catalog.output_names import output_name
-from tailgate.gateway.catalog.trees import MADE, call, elements, is_text, is_vector, type_name
+from tailgate.gateway.catalog.trees import MADE, call, elements, folded, is_text, is_vector, type_name
 
 CASTS = {
     **dict.fromkeys(("bpchar", "text", "varchar", "name"), "VARCHAR"),
@@ -117,6 +117,20 @@ def array_slice(array: exp.Expr, part: exp.Slice) -> exp.Expr:
         return exp.Add(this=exp.Paren(this=of), expression=exp.Literal.number(1)) if is_vector(array) else of
 
     return call("list_slice", array, bound(part.this, exp.Literal.number(1)), bound(part.expression, call("len", array.copy())))
+
+
+def append_elements(tree: exp.Expr) -> None:
+    """Rewrites `path || x` in a recursive query whose column `path` is an array: DuckDB concatenates arrays only."""
+    arrays = set[str]()
+    for cte in tree.find_all(exp.CTE):
+        first = cte.this.find(exp.Select)
+        columns = reversed(cte.args["alias"].columns)
+        arrays |= {
+            folded(c) for c, item in zip(columns, reversed(first.selects if first else []), strict=False) if isinstance(item, exp.Array)
+        }
+    for node in list(tree.find_all(exp.DPipe)):
+        if isinstance(node.this, exp.Column) and isinstance(node.expression, exp.Column) and folded(node.this.this) in arrays:
+            node.replace(call("list_append", node.this.copy(), node.expression.copy()))
 
 
 def name_columns(tree: exp.Expr) -> None:
