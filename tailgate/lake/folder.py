@@ -45,7 +45,7 @@ class Lake:
         try:
             data = json.loads(self.store.get(FILE).to_pybytes())
         except FileNotFoundError:
-            raise ObjectNotInPrerequisiteState(f"there is no lake in {self.location}", hint="An engine makes it: tailgate up.") from None
+            raise ObjectNotInPrerequisiteState(f"there is no lake in {self.location}", hint="An engine creates it: tailgate up.") from None
         if data["format"] != FORMAT:
             raise FeatureNotSupported(
                 f"the lake in {self.location} has format {data['format']}, and this version reads format {FORMAT}",
