@@ -23,7 +23,7 @@ from tailgate.lake.catalog.schemas import TAILGATE
 from tailgate.lake.types import Field, Type, arrow_schema
 from tailgate.sql.authorization import Authorized
 from tailgate.sql.render.duckdb import arguments
-from tailgate.values.composites import records
+from tailgate.values.composites import arrays, records
 
 # Calls a function with a new in-memory DuckDB instance, then locks it: gateway.mirrors.sandbox.
 Opener = Callable[[Callable[[duckdb.DuckDBPyConnection], None]], duckdb.DuckDBPyConnection]
@@ -194,14 +194,16 @@ def _record_texts(rows: pa.StructArray) -> list[str | None]:
     return [write(row).decode() if valid else None for valid, row in zip(rows.is_valid().to_pylist(), values, strict=True)]
 
 
-def _record_arrays(arrays: pa.ListArray) -> pa.ListArray:
+def _record_arrays(column: pa.ListArray) -> pa.ListArray:
     """Returns arrays of rows as arrays of the texts of the rows."""
-    texts = iter(_record_texts(arrays.flatten()))
-    lengths = pc.list_value_length(arrays).to_pylist()
+    texts = iter(_record_texts(column.flatten()))
+    lengths = pc.list_value_length(column).to_pylist()
     return pa.array([None if n is None else [next(texts) for _ in range(n)] for n in lengths], pa.list_(pa.string()))
 
 
 def _field_text(value: object) -> bytes:
+    if isinstance(value, list):
+        return arrays.writer(_field_text)(value)
     return str(("f", "t")[value] if isinstance(value, bool) else value).encode()
 
 

@@ -297,7 +297,7 @@ def pg_rewrite(catalog: Catalog) -> Iterator[Row]:
         if relkind(item) != "r":
             yield {
                 "oid": RULES + item.id, "rulename": "_RETURN", "ev_class": item.id, "ev_type": "1", "ev_enabled": "O", "is_instead": True,
-                "ev_qual": "<>", "ev_action": item.query,
+                "ev_qual": "<>", "ev_action": "<>",
             }  # fmt: skip
 
 
