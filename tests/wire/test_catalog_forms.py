@@ -77,7 +77,7 @@ FORMS = (
     ),
     "SELECT relname FROM pg_class WHERE relnamespace = ANY (ARRAY['pg_catalog', 'pg_toast']::text[]::regnamespace[]) AND oid = 1259",
     "SELECT array_agg(row(oid, relname, NULL, relkind = 'r') ORDER BY oid) AS rows FROM pg_class WHERE oid IN (1247, 1259)",
-    "SELECT array_agg(row(relname, ARRAY['a', 'b c'], conkey)) AS rows FROM pg_class JOIN pg_constraint c ON c.oid = 2664 WHERE pg_class.oid = 1259",
+    "SELECT array_agg(row(relname, ARRAY['a', 'b c'], ARRAY[relnatts])) AS rows FROM pg_class WHERE oid = 1259",
     "SELECT array_agg(row(oid, relname)) AS rows FROM pg_class WHERE oid = 1",
     "SELECT coalesce((SELECT array_agg(enumlabel) FROM pg_enum WHERE enumtypid = 0), '{}') AS labels FROM pg_class WHERE oid = 1259",
     "SELECT regexp_split_to_array('a=b', '='), translate(relname, 'p', 'q'), trunc(1.5), chr(65) FROM pg_class WHERE oid = 1259",
