@@ -73,7 +73,7 @@ def _whole(name: str, correction: str) -> str:
 def _leading(a: str) -> str:
     """Returns the first group of digits of a small number."""
     size = f"(tg_general_place({a}) % {GROUP} + 1)"
-    zeros, rest = (f"CAST(tg_power_of_ten(greatest({n}, 0)) AS BIGINT)" for n in (f"{size} - {_count(a)}", f"{_count(a)} - {size}"))
+    zeros, rest = (f"tg_small_power_of_ten(greatest({n}, 0))" for n in (f"{size} - {_count(a)}", f"{_count(a)} - {size}"))
     return f"(abs({_LONG.replace('a.', f'{a}.')}) * {zeros}) // {rest}"
 
 
@@ -82,11 +82,14 @@ def _count(a: str) -> str:
     return f"CASE WHEN {a}.u = 0 THEN {a}.s + 1 ELSE length(CAST(abs({_LONG.replace('a.', f'{a}.')}) AS VARCHAR)) END"
 
 
-_DIVIDEND = "CAST(abs(a.u) AS HUGEINT) * CAST(tg_power_of_ten(n - a.s + b.s) AS HUGEINT)"
+_ZEROS = "(n - a.s + b.s)"
+_DIVIDEND = f"CAST(abs(a.u) AS HUGEINT) * tg_small_power_of_ten({_ZEROS} // 2) * tg_small_power_of_ten({_ZEROS} - {_ZEROS} // 2)"
 _DIVISOR = "CAST(abs(b.u) AS HUGEINT)"
 _DIGITS = "lpad(ltrim(CAST(a.u AS VARCHAR), '-'), CAST(greatest(a.s + 1, length(ltrim(CAST(a.u AS VARCHAR), '-'))) AS INTEGER), '0')"
 MACROS = (
     f"tg_power_of_ten(n) AS CAST([{_POWERS}] AS DECIMAL(38,0)[])[n + 1]",
+    # up to 10^18; exact, because doubles are up to 10^22. In a lambda, it takes a tenth of the time of a look-up in a list.
+    "tg_small_power_of_ten(n) AS CAST(pow(10, n) AS BIGINT)",
     "tg_json_number(t) AS CASE WHEN t IN ('NaN', 'Infinity', '-Infinity') THEN '\"' || t || '\"' ELSE t END",
     f"tg_general(u, s) AS CAST({{'u': u, 's': s, 'x': NULL}} AS {GENERAL_DUCKDB})",
     f"tg_general_copy(a) AS CAST({{'u': a.u, 's': a.s, 'x': a.x || ''::BLOB}} AS {GENERAL_DUCKDB})",
