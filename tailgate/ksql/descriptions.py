@@ -58,7 +58,8 @@ def _offsets(groups: Sequence[Entity]) -> Iterator[str]:
         yield f"Consumer Group       : {group['groupId']}"
         for topic in group["topicSummaries"]:
             rows = [[o["partition"], o["logStartOffset"], o["logEndOffset"], o["consumerOffset"]] for o in topic["offsets"]]
-            lags = [end - at for _, _, end, at in rows]
+            # a topic that is created again may have fewer records than the query has read
+            lags = [max(0, end - at) for _, _, end, at in rows]
             yield ""
             yield f"Kafka topic          : {topic['kafkaTopic']}"
             yield f"Max lag              : {max(lags, default=0)}"

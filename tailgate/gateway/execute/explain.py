@@ -71,7 +71,7 @@ async def run(session: Session, bound: Bound, statement: s.Explain, values: Sequ
     else:
         lines = await _lines(session, bound, statement)
     if _as_entity(session, statement):
-        document, entry = json.dumps(_entity(session, bound, statement, lines), ensure_ascii=False), session.serving.progress.state.n
+        document, entry = json.dumps(_entity(session, statement, lines), ensure_ascii=False), session.serving.progress.state.n
         table = pa.table([pa.array([document], pa.string()), pa.array([entry], pa.int64())], names=["c0", "c1"])
     else:
         table = pa.table([pa.array(lines, pa.string())], names=["c0"])
@@ -83,11 +83,11 @@ def _as_entity(session: Session, statement: s.Explain) -> bool:
     return session.settings.dialect == HTTP and isinstance(statement.target, s.QueryId | s.KsqldbQuery)
 
 
-def _entity(session: Session, bound: Bound, statement: s.Explain, plan: Sequence[str]) -> entities.Entity:
+def _entity(session: Session, statement: s.Explain, plan: Sequence[str]) -> entities.Entity:
     """Returns the entity of EXPLAIN of a query of ksqlDB, with the lines of its plan."""
     if isinstance(statement.target, s.KsqldbQuery):
         reset = session.settings["auto.offset.reset"]
-        return explained_query(statement.target.statement, bound.text, plan, session.catalog, reset)
+        return explained_query(statement.target.statement, statement.target.text, plan, session.catalog, reset)
     assert isinstance(statement.target, s.QueryId)
     item = session.catalog.find_query(statement.target.id)
     if item is None:

@@ -15,7 +15,10 @@ from tailgate.sql.ksqldb.statements import CreateAs, InsertQuery, PushQuery
 
 
 def explained_query(statement: CreateAs | InsertQuery | PushQuery, text: str, plan: Sequence[str], catalog: Catalog, reset: str) -> Entity:
-    """Returns the entity of EXPLAIN. `text`: the statement as typed. `plan`: the lines of the plan of the view that it would create."""
+    """Returns the entity of EXPLAIN.
+
+    `text`: the statement as typed, without EXPLAIN. `plan`: the lines of the plan of the view that it would create.
+    """
     statement = with_types(statement, catalog)
     query = statement.query
     type = "PERSISTENT" if not isinstance(statement, PushQuery) else "PUSH" if query.emit else "PULL"
@@ -23,7 +26,7 @@ def explained_query(statement: CreateAs | InsertQuery | PushQuery, text: str, pl
         "@type": "queryDescription",
         "queryDescription": {
             "id": "",
-            "statementText": text.strip()[len("explain") :].strip(),
+            "statementText": text,
             "windowType": window_type_of_query(query, catalog),
             "fields": fields_of(*_columns(statement, catalog)),
             "sources": [ksqldb_name(source.name) for source in query.sources],

@@ -20,13 +20,18 @@ def window_type(item: Item, catalog: Catalog) -> str | None:
             type = dict(properties).get("WINDOW_TYPE")
             return None if type is None else str(type).upper()
         case CreateAs(query=query) | InsertQuery(query=query) | PushQuery(query=query):
-            return window_type_of_query(query, catalog) if WINDOW_BOUNDS[0] in ksqldb.message_key else None
+            if WINDOW_BOUNDS[0] not in ksqldb.message_key:
+                return None
+            types = (window_type(catalog[id], catalog) for id in item.depends if id != ksqldb.into)
+            return _of_clause(query) or next(filter(None, types), None)
     return None
 
 
 def window_type_of_query(query: SelectQuery, catalog: Catalog) -> str | None:
     """Returns the kind of the windows of a query, by default of its source."""
-    if query.window is not None:
-        return query.window.kind.upper()
     source = None if query.group_by else catalog.find(Name(query.source.name))
-    return None if source is None else window_type(source, catalog)
+    return _of_clause(query) or (None if source is None else window_type(source, catalog))
+
+
+def _of_clause(query: SelectQuery) -> str | None:
+    return None if query.window is None else query.window.kind.upper()

@@ -4,13 +4,11 @@ Their names begin with `ksqldb_`.
 
 - `ksqldb_present(jsonb)`: NULL for JSON's null.
 - `ksqldb_wrapped(bigint)`: the integer of its lowest 32 bits, as Java's arithmetic of INT wraps around.
-
 - `ksqldb_array_elements(jsonb)`: jsonb_array_elements, also in CASE and COALESCE: its rows do not depend on the branch.
 - `ksqldb_high_watermark(timestamptz)`: an aggregate, the greatest value that the group has had, also of rows that have left. In a
   view, the group stays when its last row leaves; its other aggregates are those of no rows.
 - `ksqldb_first_time(bigint)`: an aggregate, the smallest value of the rows with which the group began. Rows that leave may have
   other values than when they came: it is for the time at which a row is processed.
-
 - `ksqldb_counts(text)`: an aggregate, an object with the number of each of the first 1,000 values.
 
 LAMBDAS evaluate their last argument for each element of an array. `sql.binder.lambdas` binds them, and the variables in

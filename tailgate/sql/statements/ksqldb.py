@@ -70,8 +70,9 @@ def parse(text: str) -> Parsed:
             return AssertKafka(statement)
         case k.CreateConnector() | k.DropConnector():
             return ChangeConnector(statement)
-        case k.ExplainQuery(query=query):
-            return Explain(QueryId(ksqldb_name(query)) if isinstance(query, str) else KsqldbQuery(query))
+        case k.ExplainQuery(query=query, position=at):
+            explained = text[at:].rstrip("; \t\r\n")
+            return Explain(QueryId(ksqldb_name(query)) if isinstance(query, str) else KsqldbQuery(query, explained))
         case k.PushQuery(query=select):
             return FollowKsqldb(statement, text) if select.emit else PullKsqldb(statement, text)
         case k.DropItem(type=item_type, name=name):

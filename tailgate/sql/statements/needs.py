@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from tailgate.lake.catalog.item_fields import Namespace, namespace_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import Type
+from tailgate.sql.ksqldb.statements import CreateAs, InsertQuery
 from tailgate.sql.statements import definitions as d
 from tailgate.sql.statements import kafka_statements as k
 from tailgate.sql.statements import queries as q
@@ -351,6 +352,10 @@ def of_explain(statement: q.Explain) -> Needs:
             return (SeePlan(name),)
         case q.QueryId(id):
             return (OwnQuery(id),)
+        case q.KsqldbQuery(CreateAs(name=new, replace=replaces)):
+            return (CreateItem(Name(new), replaces),)
+        case q.KsqldbQuery(InsertQuery(name=stream)):
+            return (OwnItems((Name(stream),)),)
         case k.CreateSink() as sink:
             return of_connected(sink)
     return ()

@@ -101,9 +101,10 @@ class QueryId:
 
 @dataclass(frozen=True, slots=True)
 class KsqldbQuery:
-    """A statement of ksqlDB with a query, which is explained and not executed."""
+    """A statement of ksqlDB with a query, which is explained and not executed. `text`: as typed, without EXPLAIN."""
 
     statement: CreateAs | InsertQuery | PushQuery
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

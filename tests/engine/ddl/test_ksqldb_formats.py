@@ -124,6 +124,7 @@ REGISTERED = {
     "json-value": RegisteredSchema("JSON", (json.dumps(JSON),)),
     "node-value": RegisteredSchema("JSON", (json.dumps(NODE),)),
     "outside-value": RegisteredSchema("JSON", (json.dumps({"$ref": "other.json"}),)),
+    "no-uri-value": RegisteredSchema("JSON", (json.dumps({"$id": "http://[", "$ref": "other.json"}),)),
     "referring-value": RegisteredSchema("JSON", (json.dumps(REFERRING),)),
     "split-value": RegisteredSchema("JSON", (*OTHERS.values(), json.dumps(SPLIT)), tuple(OTHERS.items())),
     "proto-value": RegisteredSchema("PROTOBUF", (PROTO,)),
@@ -202,7 +203,11 @@ def test_columns_of_a_json_schema_with_references() -> None:
     assert shown(item) == {"id": "BIGINT", "a": of_node, "l": f"ARRAY<{of_node}>"}
     item, _ = source("CREATE STREAM s WITH (kafka_topic = 'split', value_format = 'json_sr')")
     assert shown(item) == {"who": "STRUCT<NAME VARCHAR, P BIGINT>", "at": "ARRAY<DOUBLE>", "all": "ARRAY<BIGINT>"}
-    for topic, message in (("node", "more than 100 references"), ("outside", 'the reference "other.json"')):
+    for topic, message in (
+        ("node", "more than 100 references"),
+        ("outside", 'the reference "other.json"'),
+        ("no-uri", 'the reference "other.json"'),
+    ):
         with pytest.raises(TailgateError, match=message):
             source(f"CREATE STREAM s WITH (kafka_topic = '{topic}', value_format = 'json_sr')")
 

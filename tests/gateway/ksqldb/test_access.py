@@ -94,6 +94,7 @@ def test_privileges_are_those_of_the_role(own: Api) -> None:
         ("/ksql", "SHOW TOPICS;"),
         ("/ksql", "EXPLAIN SELECT area FROM readings EMIT CHANGES;"),
         ("/ksql", "EXPLAIN CREATE STREAM s AS SELECT * FROM readings;"),
+        ("/ksql", "EXPLAIN INSERT INTO readings SELECT * FROM averages;"),
     ):
         status, document = own.failed(path, {"sql": text, "ksql": text}, **basic("ann", "secret"))
         assert (status, document["error_code"]) == (403, 40300), text

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
 from tailgate.gateway.ksqldb.entities import descriptions
 from tailgate.gateway.ksqldb.figures import Measured
 from tailgate.ksql.entities import entity
+from tailgate.lake.catalog import Change
 from tailgate.sql.statements import Name, Show, parse
 from tests.engine.ddl.ksqldb_items import AVERAGES, READINGS, declared, derived
 
@@ -62,12 +64,12 @@ Max lag              : 2
  Partition | Start Offset | End Offset | Offset | Lag
 ------------------------------------------------------
  0         | 1            | 7          | 5      | 2
- 10        | 0            | 4          | 4      | 0
+ 10        | 0            | 3          | 4      | 0
 ------------------------------------------------------"""
 
 
 def test_a_derived_table_has_the_offsets_of_the_topic_that_its_query_reads() -> None:
-    sources = {"readings": {"offsets": {"10": [0, 4, 4], "0": [1, 7, 5]}}}
+    sources = {"readings": {"offsets": {"10": [0, 3, 4], "0": [1, 7, 5]}}}
     assert described("describe extended", "avg_readings", {"sources": sources}, {}).endswith(OFFSETS)
 
 
@@ -84,6 +86,14 @@ def test_the_kind_of_windows() -> None:
     assert found == {"readings": None, "counts": "HOPPING", "sessions": "SESSION", "many": "HOPPING"}
     text = entity(descriptions(shows["counts"], catalog, None, lambda item: True))
     assert " SENSOR | VARCHAR(STRING)  (primary key) (Window type: HOPPING)\n" in text
+
+
+def test_the_kind_of_windows_after_other_names() -> None:
+    counts, _, catalog = derived(WINDOWED, declared(READINGS))
+    many, _, catalog = derived("CREATE TABLE many AS SELECT * FROM counts WHERE n > 1 EMIT CHANGES", catalog)
+    catalog = catalog.apply(Change(put=(replace(counts, name="others"), replace(many, name="counts"))))
+    found = descriptions(Show("describe", Name("counts")), catalog, None, lambda item: True)
+    assert found["sourceDescription"]["windowType"] == "HOPPING"
 
 
 def test_a_declared_stream_has_the_figures_of_its_source() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, SyntaxError_
 from tailgate.sql.ksqldb.dialect import is_ksqldb
-from tailgate.sql.statements import Set, parse, split
+from tailgate.sql.statements import Explain, KsqldbQuery, Set, parse, split
 
 KSQLDB = [
     "CREATE STREAM s (i INT) WITH (kafka_topic = 't', value_format = 'json')",
@@ -107,6 +107,12 @@ def test_reserved_words_of_one_dialect_are_names_in_the_other() -> None:
 def test_a_text_with_statements_of_both() -> None:
     texts = [part.text for part in split("CREATE STREAM `a;b` AS \\\n SELECT a->b FROM c; SELECT ';';\nLIST STREAMS")]
     assert texts == ["CREATE STREAM `a;b` AS \\\n SELECT a->b FROM c", "SELECT ';'", "LIST STREAMS"]
+
+
+def test_the_text_of_an_explained_statement() -> None:
+    explain = parse("/* the plan */ EXPLAIN\n SELECT a FROM s -- all\n EMIT CHANGES ;\n")
+    assert isinstance(explain, Explain) and isinstance(explain.target, KsqldbQuery)
+    assert explain.target.text == "SELECT a FROM s -- all\n EMIT CHANGES"
 
 
 def test_properties() -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, TypeAlias
-from urllib.parse import unquote, urldefrag, urljoin
+from urllib.parse import unquote, urljoin
 
 from tailgate.engine.ddl.ksqldb.inference import naming
 from tailgate.engine.ddl.ksqldb.inference.naming import Columns
@@ -45,15 +45,15 @@ def _parts(root: Any, others: dict[str, Any]) -> Parts:
     for name, other in others.items():
         documents[name] = _with_name(other, name)
         if isinstance(other, dict) and isinstance(other.get("$id"), str):
-            documents.setdefault(urldefrag(other["$id"]).url, documents[name])
-    base = str(root.get("$id", "")) if isinstance(root, dict) else ""
+            documents.setdefault(other["$id"].partition("#")[0], documents[name])
+    base = root["$id"] if isinstance(root, dict) and isinstance(root.get("$id"), str) else ""
 
     def part(reference: str) -> dict[str, Any]:
         if next(references) > REFERENCES_MAX:  # a schema that contains itself has no end
             raise InvalidParameterValue(f"the schema in the registry has more than {REFERENCES_MAX} references")
-        name, pointer = urldefrag(reference)
+        name, _, pointer = reference.partition("#")
         first, *path = unquote(pointer).split("/")
-        target: Any = None if first else documents.get(name, documents.get(urljoin(base, name)))
+        target: Any = None if first else documents.get(name, documents.get(_resolved(base, name)))
         for step in path:
             target = target.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
         if not isinstance(target, dict):
@@ -61,6 +61,14 @@ def _parts(root: Any, others: dict[str, Any]) -> Parts:
         return target
 
     return part
+
+
+def _resolved(base: str, name: str) -> str:
+    """Returns the URI of a schema whose name is relative to another URI, or the name if one of them is not a URI."""
+    try:
+        return urljoin(base, name)
+    except ValueError:
+        return name
 
 
 def _with_name(part: Any, name: str) -> Any:
