@@ -56,3 +56,18 @@ def test_a_column_of_few_rows_or_none() -> None:
         rows = pa.table({"a": pa.array([None if t is None else sortable.stored(Decimal(t)) for t in texts], GENERAL_ARROW)})
         assert to_delta(rows)["a"].to_pylist() == texts
         assert from_delta(to_delta(rows), rows.schema).equals(rows)
+
+
+def test_arrays_are_lists_of_texts(seed: int) -> None:
+    """The engine's rows are from Spark, which names the elements of lists `element`; Arrow's name is `item`."""
+    random_ = random.Random(seed)
+    texts = [*EDGES, None, *_texts(random_, 500)]
+    lists = [None, [], [None], *(random_.choice([None, random_.choices(texts, k=random_.randrange(5))]) for _ in range(500))]
+    for name in ("item", "element"):
+        stored = [None if v is None else [None if t is None else sortable.stored(Decimal(t)) for t in v] for v in lists]
+        column = pa.array(stored, pa.list_(pa.field(name, GENERAL_ARROW)))
+        rows = pa.table({"a": pa.chunked_array([column.slice(0, 7), column.slice(7, 0), column.slice(7)])})
+        delta = to_delta(rows)
+        assert delta.schema == delta_schema(rows.schema)
+        assert delta["a"].to_pylist() == lists
+        assert from_delta(delta, rows.schema).equals(rows)

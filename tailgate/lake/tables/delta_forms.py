@@ -11,18 +11,18 @@ from tailgate.lake import numeric_texts
 from tailgate.lake.types import GENERAL_ARROW
 
 # the stored forms of general numerics and of arrays of them, and their forms in Delta
-FORMS = {GENERAL_ARROW: pa.string(), pa.list_(GENERAL_ARROW): pa.list_(pa.string())}
+FORMS = ((GENERAL_ARROW, pa.string()), (pa.list_(GENERAL_ARROW), pa.list_(pa.string())))
 
 
 def delta_schema(schema: pa.Schema) -> pa.Schema:
     """Returns the schema in Delta of columns in their stored form."""
-    return pa.schema([field.with_type(FORMS.get(field.type, field.type)) for field in schema])
+    return pa.schema([field.with_type(_in_delta(field.type) or field.type) for field in schema])
 
 
 def to_delta(rows: pa.Table) -> pa.Table:
     """Returns rows in their stored form as a Delta table has them."""
     for i, field in enumerate(rows.schema):
-        if (form := FORMS.get(field.type)) is not None:
+        if (form := _in_delta(field.type)) is not None:
             rows = rows.set_column(i, field.with_type(form), _each_chunk(numeric_texts.texts, rows.column(i), form))
     return rows
 
@@ -32,9 +32,14 @@ def from_delta(rows: pa.Table, stored: pa.Schema) -> pa.Table:
     for i, field in enumerate(rows.schema):
         position = stored.get_field_index(field.name)
         form = stored.field(position).type if position >= 0 else None
-        if form in FORMS and field.type != form:
+        if form is not None and _in_delta(form) is not None and field.type != form:
             rows = rows.set_column(i, field.with_type(form), _each_chunk(numeric_texts.numerics, rows.column(i), form))
     return rows
+
+
+def _in_delta(stored: pa.DataType) -> pa.DataType | None:
+    """Returns the form in Delta of a stored form, or None if they are the same. Spark and Arrow name the elements of a list differently."""
+    return next((form for general, form in FORMS if stored == general), None)
 
 
 def _each_chunk(convert: Callable[[pa.Array], pa.Array], column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
