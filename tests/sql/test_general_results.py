@@ -104,6 +104,19 @@ def test_coalesce_keeps_long_numbers() -> None:
         assert results[0] == results[1]
 
 
+def test_aggregates_of_arrays_find_equal_ones() -> None:
+    arrays = "(VALUES ('{1.0}'::numeric[]), ('{1.00}'), ('{2}'), ('{10.5}')) AS v (a)"
+    shown = {"min(a)": "{1.0}", "max(a)": "{10.5}", "count(DISTINCT a)": "3", "mode() WITHIN GROUP (ORDER BY a)": "{1.0000000000000000}"}
+    shown["cardinality(array_agg(DISTINCT a))"] = "3"
+    shown["max(ARRAY[i])"] = "{24:00:00}"
+    with duckdb.connect() as connection:
+        install(connection)
+        for call, right in shown.items():
+            source = "(VALUES ('24:00'::interval), ('1 mon -40 days')) AS v (i)" if "[i]" in call else arrays
+            plan = bind_query(f"SELECT ({call})::text FROM {source}", numerics.catalog(), numeric_rules=WITH_GENERAL).plan
+            assert connection.execute(render(plan)).fetchall() == [(right,)], call
+
+
 def test_operands_whose_digits_have_no_room_in_one_decimal(postgres: str) -> None:
     rows = [(Decimal("-11111111111.11"), None, Decimal(10**18 - 1), None, None, None, None, 2**62), (Decimal("0.02"),) + (None,) * 7]
     texts = ["(c * c) % a", "(round(a, 3) > (c * k))::text"]

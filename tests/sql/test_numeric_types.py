@@ -170,6 +170,18 @@ def test_views_keep_general_columns_by_their_rules() -> None:
             assert (replaced.columns, replaced.numeric_rules) == (earlier.columns, rules), expression
 
 
+def test_a_view_has_a_list_if_array_fill_tells_its_one_dimension() -> None:
+    for arguments, is_list in {
+        "ARRAY[2]": True,
+        "'{2}'": True,
+        "ARRAY[2], ARRAY[1]": True,
+        "ARRAY[2], ARRAY[0]": False,
+        "ARRAY[2, 3]": False,
+    }.items():
+        type = view(f"CREATE VIEW v AS SELECT array_fill(1, {arguments}) AS c", Catalog()).columns[0].type
+        assert type == INT4.array(multidimensional=not is_list), arguments
+
+
 def test_views_with_fixed_elements_of_arrays_keep_them() -> None:
     columns = (Field("x", GENERAL), Field("d", Type("numeric", (10, 2))), Field("i", INT4))
     catalog = Catalog().apply(Change((Source(Catalog().next_id, "n", columns, None, stored=True, envelope="upsert"),)))
@@ -179,7 +191,7 @@ def test_views_with_fixed_elements_of_arrays_keep_them() -> None:
         "array_agg(x)": numeric(16).array(),
         "array_agg(DISTINCT x)": numeric(16).array(),
         "mode() WITHIN GROUP (ORDER BY x)": numeric(16),
-        "array_fill(i, ARRAY[2])": INT4.array(),
+        "array_fill(i, ARRAY[i])": INT4.array(),
         "factorial(i)": numeric(0),
         "to_number('1', '9')": NUMERIC,
         "d / i": GENERAL,

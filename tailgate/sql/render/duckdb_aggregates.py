@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterable
 from tailgate.sql.functions.aggregates import JOINED, STRICT, WITHIN_GROUP
 from tailgate.sql.plan import AggregateCall, Scalar, SortKey
 from tailgate.sql.plan.rewriting import columns_of
-from tailgate.sql.plan.sort_keys import sort_key
+from tailgate.sql.plan.sort_keys import has_equal_forms, sort_key
 from tailgate.sql.render.templates import fill_template
 
 Spell = Callable[[Scalar], str]
+# of arrays whose equal elements have several stored forms, as intervals and general numerics have
+EXTREME = "(list({0}{order}){present})[1]"
+DIRECTIONS = {"min": "ASC", "max": "DESC"}
 
 
 def aggregate(call: AggregateCall, spell: Spell) -> str:
@@ -27,6 +30,9 @@ def aggregate(call: AggregateCall, spell: Spell) -> str:
         "present": filter_clause([*conditions, *present]),
         **(general_values(texts[0], conditions, present, distinct=call.distinct) if function.takes_general else {}),
     }
+    if function.name in DIRECTIONS and operands[0].type.is_array and has_equal_forms(operands[0].type):
+        template = EXTREME
+        marks["order"] = order_by([f"{spell(sort_key(operands[0]))} {DIRECTIONS[function.name]}", texts[0]])
     return fill_template(template, texts, [a.type for a in operands], call.type, call.type.duckdb, marks=marks)
 
 

@@ -110,7 +110,7 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
         operands = [with_dimensions(operands[0])]
     aggregate = function(name, tuple(s.type for s in operands), at)
     casts = tuple(inner.known(a) for a in arguments(aggregate, operands, inner.parameters))
-    if not _takes_general(name, distinct=parts.distinct):
+    if not _takes_general(name, casts, distinct=parts.distinct):
         casts = tuple(map(fixed, casts))
     aggregate, casts, type = specialized(aggregate, casts)
     order = [SortKey(inner.typed(n.this), bool(n.args.get("desc")), bool(n.args.get("nulls_first"))) for n in parts.order or []]
@@ -146,9 +146,14 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
     return AggregateCall(aggregate, direct, type, parts.distinct, condition, tuple(order), at)
 
 
-def _takes_general(name: str, *, distinct: bool) -> bool:
-    """Returns whether an aggregate takes general numerics by the current rules; otherwise they become fixed."""
-    if name in ("array_agg", "mode"):
+def _takes_general(name: str, operands: tuple[Scalar, ...], *, distinct: bool) -> bool:
+    """Returns whether an aggregate takes general numerics by the current rules; otherwise they become fixed.
+
+    An aggregate that finds equal values and returns one of them takes no arrays of general numerics.
+    """
+    if name == "mode" or (name == "array_agg" and distinct):
+        return elements_may_be_general() and not any(operand.type.is_array for operand in operands)
+    if name == "array_agg":
         return elements_may_be_general()
     return not distinct or name in (COMPARING if may_be_general() else ORDERING)
 

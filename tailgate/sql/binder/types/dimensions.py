@@ -8,6 +8,7 @@ from typing import Any
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Type
 from tailgate.sql.functions.multidimensional import templates
+from tailgate.sql.numeric_types import is_maintained
 from tailgate.sql.plan import Call, Literal, Scalar
 from tailgate.values.composites import arrays, dimensions
 
@@ -53,3 +54,11 @@ def literal_of(value: Any, type: Type, position: int | None) -> Literal:
     if dimensions.is_list(shape):
         return Literal(items, type.array(), position)
     return Literal(value, type.array(multidimensional=True), position)
+
+
+def fills_list(operands: tuple[Scalar, ...]) -> bool:
+    """Returns whether array_fill() in a view returns one dimension from 1, as its arguments tell. Sinks can send such a column."""
+    match operands[1:]:
+        case (Literal(value=(int() as size,)),) | (Literal(value=(int() as size,)), Literal(value=(1,))):
+            return size >= 0 and is_maintained()
+    return False

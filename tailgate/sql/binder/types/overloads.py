@@ -15,7 +15,7 @@ from tailgate.lake.types import FACTS, GENERAL, NUMERIC, NUMERIC_PRECISION, NUME
 from tailgate.sql import numeric_types
 from tailgate.sql.binder.types import postgres_names
 from tailgate.sql.binder.types.coercion import PREFERRED, bare_type, catalogue_name, coerce, common_numeric, from_name, implicit
-from tailgate.sql.binder.types.dimensions import elements_of
+from tailgate.sql.binder.types.dimensions import elements_of, fills_list
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.binder.types.polymorphism import ConcreteResult, concrete, is_undetermined
 from tailgate.sql.functions import catalogue
@@ -245,7 +245,7 @@ def specialized(function: Function, operands: tuple[Scalar, ...]) -> tuple[Funct
 
     General numerics become fixed ones, with 16 digits after the decimal point, for a function that takes only these.
     """
-    if function.name == "array_fill" and numeric_types.elements_may_be_general():
+    if function.name == "array_fill" and numeric_types.elements_may_be_general() and not fills_list(operands):
         spark, duckdb = multidimensional.FILLS[len(operands)]
         filling = replace(function, spark=spark, duckdb=duckdb)
         return filling, operands, result(function, operands).array(multidimensional=True)
