@@ -49,6 +49,11 @@ FORMS = (
     "SELECT e.name, e.comment FROM pg_catalog.pg_available_extensions() e WHERE name = 'plpgsql'",
     "SELECT st.setting FROM pg_catalog.pg_show_all_settings() st WHERE st.name = 'default_table_access_method'",
     "SELECT user, current_role, current_catalog, oid FROM pg_class WHERE oid = 1",
+    "SELECT current_schema::regnamespace, oid::regprocedure, current_schema()::regnamespace::text AS t FROM pg_proc WHERE oid = 1397",
+    (
+        "SELECT coalesce(description, '{}') AS d, coalesce(relacl, '{}') AS a FROM pg_class c LEFT JOIN pg_description d ON d.objoid = 0"
+        " WHERE c.oid = 1259"
+    ),
     # those of object-relational mappers, data browsers and GraphQL and REST servers
     "SELECT relname FROM pg_class WHERE relname ~ ANY (ARRAY['^pg_cl', 'x']) ORDER BY 1",
     "SELECT indkey[:indnkeyatts-1] AS keys, indkey[indnkeyatts:] AS others, indkey[1:1] FROM pg_index WHERE indexrelid = 2663",
@@ -141,5 +146,10 @@ def test_the_current_user_is_a_role(live: Live) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         query = b"SELECT quote_ident(current_user)::regrole::oid, has_table_privilege(current_user, 'v', 'SELECT') FROM pg_am WHERE oid = 2"
         assert connection.execute(query).fetchall() == [(10, True)]
+        words = b"SELECT current_user::regrole::oid, session_user::regrole::oid, current_role::regrole::oid, user::regrole::oid"
+        assert connection.execute(words).fetchall() == [(10, 10, 10, 10)]
+        names = b"SELECT relowner::regrole, quote_ident(current_user), 0::regrole FROM pg_class WHERE oid = 1259"
+        owner, user, nobody = connection.execute(names).fetchone() or ()
+        assert (owner, nobody) == (user, "-")
         with pytest.raises(psycopg.errors.UndefinedObject):
             connection.execute("SELECT 'nobody'::regrole::oid FROM pg_class")

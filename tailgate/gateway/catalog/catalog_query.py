@@ -17,9 +17,9 @@ from tailgate.gateway.catalog.functions.catalog_functions import Functions
 from tailgate.gateway.catalog.functions.privileges import SECRET
 from tailgate.gateway.catalog.output_names import output_name
 from tailgate.gateway.catalog.relations import database, item_status
-from tailgate.gateway.catalog.rewrite import REG, WORDS, rewrite
+from tailgate.gateway.catalog.rewrite import REG, rewrite
 from tailgate.gateway.catalog.tables import LISTED
-from tailgate.gateway.catalog.trees import folded, type_name
+from tailgate.gateway.catalog.trees import folded, is_word, type_name
 from tailgate.gateway.catalog.typing import columns_of, type_of
 from tailgate.lake import errors
 from tailgate.lake.catalog import SYSTEM_RELATIONS, Catalog
@@ -94,7 +94,7 @@ def _is_system(node: exp.Expr) -> bool:
         ):  # fmt: skip
             return True
         case exp.Column():
-            return not node.table and node.name.lower() in WORDS and not node.this.args.get("quoted")
+            return is_word(node)
         case exp.Cast():
             return type_name(node.to) in REG or type_name(node.to) == "oid"
         case _:

@@ -20,7 +20,7 @@ from tailgate.gateway.catalog import text_functions
 from tailgate.gateway.catalog.duckdb_functions import CLASSES, NATIVE, SYNTAX
 from tailgate.gateway.catalog.relations.database import array_columns
 from tailgate.gateway.catalog.tables import place_table
-from tailgate.gateway.catalog.trees import MADE, are_texts, call, elements, is_integer, is_text, is_vector, tables_of, type_name
+from tailgate.gateway.catalog.trees import MADE, are_texts, call, elements, is_integer, is_text, is_vector, is_word, tables_of, type_name
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import FeatureNotSupported, UndefinedColumn, UndefinedFunction
 
@@ -193,7 +193,7 @@ class _Rules:
         if node.name.lower() in XIDS and not node.this.args.get("quoted") and (tables_of(node) or not node.table):
             xid = exp.Cast(this=exp.Literal.number(XIDS[node.name.lower()]), to=exp.DataType.build("UINTEGER", dialect="duckdb"))
             return exp.alias_(xid, node.name.lower()) if isinstance(node.parent, exp.Select) and node in node.parent.expressions else xid
-        if not node.table and node.name.lower() in WORDS and not node.this.args.get("quoted"):
+        if is_word(node):
             return self.function(node.name.lower(), [])
         return node
 
@@ -360,7 +360,6 @@ def _listed(value: object) -> list[exp.Expr]:
 
 SAME = {"user": "current_user", "current_role": "current_user", "current_catalog": "current_database", "regexp_replace": "regexp_replaced"}
 XIDS = {"xmin": 2, "xmax": 0}  # rows of the system catalog have no transactions: FrozenTransactionId and InvalidTransactionId
-WORDS = frozenset({"current_user", "session_user", "user", "current_catalog", "current_schema", "current_role"})
 OIDS = frozenset({"regclass_in", "to_regclass", "to_regtype", "to_regproc", "to_regnamespace", "pg_my_temp_schema"})
 INTEGERS = frozenset({"pg_backend_pid", "pg_char_to_encoding", "pg_relation_is_updatable", "inet_server_port", "inet_client_port"})
 

@@ -207,7 +207,7 @@ def _field_text(value: object) -> bytes:
     return str(("f", "t")[value] if isinstance(value, bool) else value).encode()
 
 
-REGISTERED = {"regclass": "regclass_out", "regtype": "regtype_out", "regproc": "regproc_out", "regnamespace": "regnamespace_out"}
+REGISTERED = {name: f"{name}_out" for name in ("regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole")}
 # DuckDB's errors when it parses or binds a query: a form that `rewrite` does not know.
 UNSUPPORTED = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.NotImplementedException)
 

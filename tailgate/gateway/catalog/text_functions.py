@@ -14,6 +14,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailgate.gateway.catalog.output_names import output_name
+from tailgate.gateway.catalog.relations.database import scalar_columns
 from tailgate.gateway.catalog.trees import MADE, call, elements, folded, is_text, is_vector, type_name
 
 CASTS = {
@@ -100,8 +101,8 @@ def json_part(node: exp.JSONExtract | exp.JSONExtractScalar) -> exp.Expr:
 
 
 def coalesced(node: exp.Coalesce) -> exp.Expr:
-    """Rewrites the literal '{}' behind an array."""
-    if not is_text(node.this):
+    """Rewrites the literal '{}' behind an array, or behind an expression of unknown type."""
+    if not is_text(node.this) and not (isinstance(node.this, exp.Column) and node.this.name.lower() in scalar_columns()):
         for part in node.expressions:
             if isinstance(part, exp.Literal) and part.name == "{}":
                 part.replace(exp.Array(expressions=[]))
@@ -120,7 +121,7 @@ def array_slice(array: exp.Expr, part: exp.Slice) -> exp.Expr:
 
 
 def append_elements(tree: exp.Expr) -> None:
-    """Rewrites `path || x` in a recursive query whose column `path` is an array: DuckDB concatenates arrays only."""
+    """Rewrites `path || x` if a query in WITH has a column `path` that is an array: DuckDB concatenates arrays only."""
     arrays = set[str]()
     for cte in tree.find_all(exp.CTE):
         first = cte.this.find(exp.Select)

@@ -8,6 +8,8 @@ MADE = "made"
 VECTORS = frozenset(
     {"indkey", "indoption", "indclass", "indcollation", "proargtypes", "tgattr", "partattrs", "partclass", "i_indoption", "keys"}
 )
+WORDS = frozenset({"current_user", "session_user", "user", "current_catalog", "current_schema", "current_role"})
+TEXTS = (exp.Format, exp.DPipe, exp.CurrentUser, exp.SessionUser, exp.CurrentSchema, exp.CurrentDatabase, exp.CurrentCatalog)
 T = exp.DataType.Type
 SPELLED = {
     T.TEXT: "text",
@@ -52,6 +54,11 @@ def is_vector(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and node.name.lower() in VECTORS
 
 
+def is_word(node: exp.Expr) -> bool:
+    """Tells whether a node is a word such as `user`, which sqlglot takes for a column and which calls a function."""
+    return isinstance(node, exp.Column) and not node.table and not node.this.args.get("quoted") and node.name.lower() in WORDS
+
+
 def is_integer(node: exp.Expr) -> bool:
     """Tells whether an expression is known to be an integer: a literal or a cast."""
     node = node.unnest()
@@ -67,7 +74,7 @@ def is_text(node: exp.Expr) -> bool:
     if isinstance(node, exp.Cast):
         return type_name(node.to) in ("text", "varchar", "name", "bpchar")
     called = isinstance(node, exp.Anonymous) and node.name.lower() in ("pg_get_serial_sequence", "quote_ident", "format")
-    return called or isinstance(node, exp.Format | exp.DPipe) or (isinstance(node, exp.Literal) and bool(node.is_string))
+    return called or is_word(node) or isinstance(node, TEXTS) or (isinstance(node, exp.Literal) and bool(node.is_string))
 
 
 def are_texts(node: exp.Expr) -> bool:

@@ -16,7 +16,7 @@ from sqlglot.optimizer.scope import Scope, build_scope
 from tailgate.gateway.catalog.output_names import output_name
 from tailgate.gateway.catalog.relations.database import relations
 from tailgate.gateway.catalog.tables import LISTED
-from tailgate.gateway.catalog.trees import folded, type_name
+from tailgate.gateway.catalog.trees import folded, is_word, type_name
 from tailgate.lake.types import FACTS, Type
 
 # Types whose values are encoded like those of another type: oid, size, that other type.
@@ -129,8 +129,6 @@ RESULTS = {
 }
 
 XIDS = {"xmin": "xid", "xmax": "xid"}  # system columns
-# names of columns without a relation, which may be functions
-WORDS = {**XIDS, **dict.fromkeys(("user", "current_role", "current_user", "session_user", "current_catalog", "current_schema"), "name")}
 OF_CLASS = {
     exp.CurrentTimestamp: "timestamptz",
     exp.CurrentDatabase: "name",
@@ -271,7 +269,7 @@ def _type(node: exp.Expr | None, scope: Scope) -> str | None:
             name = {"sql_identifier": "name", "character_data": "varchar", "cardinal_number": "int4"}.get(name, name)
             return f"_{name[:-2]}" if name.endswith("[]") else name
         case exp.Column():
-            return _column(node, scope) or (XIDS if node.table or node.this.args.get("quoted") else WORDS).get(node.name.lower())
+            return "name" if is_word(node) else _column(node, scope) or XIDS.get(node.name.lower())
         case exp.Literal():
             return "text" if node.is_string else "int4" if node.name.isdigit() and int(node.name) < 1 << 31 else None
         case exp.Null() | exp.DPipe() | exp.JSONExtractScalar():

@@ -11,7 +11,6 @@ from tailgate.gateway.catalog.functions.object_names import ALIASES, SQL_NAMES, 
 from tailgate.gateway.catalog.relations import rows
 from tailgate.gateway.catalog.relations.signatures import signatures
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.catalog.schemas import TEMPORARY, TEMPORARY_ID
 from tailgate.lake.errors import InvalidSchemaName, UndefinedFunction, UndefinedObject, UndefinedTable
 from tailgate.lake.intervals import interval_name
@@ -32,7 +31,7 @@ class IdentifierFunctions(FunctionGroup):
             ("regproc_out(oid) text", lambda o: "-" if o == 0 else s.facts.functions.get(o, (str(o),))[0]),
             ("regprocedure_out(oid) text", s.regprocedure_out),
             ("regnamespace_out(oid) text", s.regnamespace_out),
-            ("regrole_out(oid) text", lambda o: s.roles.get(o, str(o))),
+            ("regrole_out(oid) text", s.regrole_out),
             *((f"{reg}_out(oid) text", str) for reg in ("regconfig", "regdictionary")),  # Tailgate has no text search
             ("regclass_in(text) oid", s.regclass_in),
             ("regtype_in(text) oid", s.regtype_in),
@@ -187,10 +186,11 @@ class IdentifierFunctions(FunctionGroup):
             return None
         return next((self.facts.by_name[n, class_row[0]] for n in self.path() if (n, class_row[0]) in self.facts.by_name), None) == oid
 
+    def regrole_out(self, oid: int) -> str:
+        return "-" if oid == 0 else quoted(self.roles[oid]) if oid in self.roles else str(oid)
+
     def regrole_in(self, text: str) -> int:
         name = parse_name(text)[-1]
-        if name == self._session.user and not self.facts.catalog.has_roles:
-            return OPERATOR_ID  # without roles, any name signs in as the operator
         oid = next((o for o, n in self.roles.items() if n == name), None)
         if oid is None:
             raise UndefinedObject(f'role "{text}" does not exist')

@@ -100,14 +100,19 @@ def relations() -> dict[str, dict[str, str]]:
 
 
 @cache
+def scalar_columns() -> frozenset[str]:
+    """Returns the names of columns of which some are not arrays."""
+    return frozenset(name for columns in relations().values() for name, type in columns.items() if not type.startswith("_"))
+
+
+@cache
 def array_columns() -> frozenset[str]:
     """Returns the names that columns of arrays have, and no other columns.
 
     >>> "relacl" in array_columns(), "relname" in array_columns(), "indkey" in array_columns()
     (True, False, False)
     """
-    columns = [column for columns in relations().values() for column in columns.items()]
-    return frozenset(name for name, type in columns if type.startswith("_")) - {name for name, type in columns if not type.startswith("_")}
+    return frozenset(name for columns in relations().values() for name in columns) - scalar_columns()
 
 
 def duckdb_type(type: str) -> str:
