@@ -39,7 +39,7 @@ from tailgate.lake.wake import Wake
 log = logging.getLogger("tailgate.serving")
 
 ENTRIES_AT_ONCE = 64  # entries per transaction when behind; a reader lags by at most one such transaction
-FILLS_AT_ONCE = 2  # relations that are filled concurrently; each briefly holds its rows twice
+FILLS_AT_ONCE = 2  # relations that are filled or copied concurrently; each briefly holds its rows twice
 CATCH_UP = 4  # entries that a fill may be behind when it takes the lock to apply the rest
 UNUSED_AFTER = 1800.0  # seconds without a query after which a mirror is dropped; long enough for a break in the use of a dashboard
 UNUSED_LOOK = 60.0  # seconds between searches for unused mirrors
@@ -203,7 +203,7 @@ class Mirrors:
 
     def _catch_up(self, connection: duckdb.DuckDBPyConnection, tables: Sequence[Table], n: int) -> int:
         """Applies the entries after `n` to tables that are being filled; returns the last one."""
-        target = self.state.n
+        target = max(n, self.state.n)  # the clock shows an entry a moment before the state
         connection.begin()
         for i in range(n + 1, target + 1):
             cached = self._entries.get(i)
@@ -251,8 +251,9 @@ class Mirrors:
                     connection.commit()
                     entry.tables[table.shape.relation], copied = exchanged, None
         except Exception:
-            log.exception("the table of a mirror could not be copied; it keeps the memory of its old rows")
-            table.changes, table.is_being_copied = 0, False  # the next attempt follows after as many changes
+            if entry.moving:  # a mirror that was dropped meanwhile needs no copy
+                log.exception("the table of a mirror could not be copied; it keeps the memory of its old rows")
+            table.changes, table.is_being_copied, table.copy_failed = 0, False, True
         finally:
             with contextlib.suppress(duckdb.Error):  # if no transaction is open
                 connection.rollback()

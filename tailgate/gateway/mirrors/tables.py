@@ -38,7 +38,7 @@ CHANGES_BEFORE_COPY_MIN = 100_000  # about 5 MB of old rows
 
 @dataclass(slots=True, eq=False)
 class Table:
-    """A table of a mirror. `shape`: of its rows, with the name of the table. `changes`: since it was filled or copied."""
+    """A table of a mirror. `shape`: of its rows, with the name of the table. `changes`: since it was filled or copied, or a copy failed."""
 
     shape: Shape
     rows: int
@@ -46,6 +46,7 @@ class Table:
     temporary: bool = False
     changes: int = 0
     is_being_copied: bool = False
+    copy_failed: bool = False
 
     @property
     def finds_keys(self) -> bool:
@@ -59,10 +60,14 @@ class Table:
 
     @property
     def is_outgrown(self) -> bool:
-        """Returns whether the table must be replaced by a copy, because it has many old rows or needs an index."""
+        """Returns whether the table must be replaced by a copy, because it has many old rows or needs an index.
+
+        After a copy has failed, the next one waits for as many changes: there may be no memory for it.
+        """
         if self.is_being_copied:
             return False
-        return self.needs_index != self.indexed or self.changes > max(self.rows, CHANGES_BEFORE_COPY_MIN)
+        lacks_index = self.needs_index != self.indexed and not self.copy_failed
+        return lacks_index or self.changes > max(self.rows, CHANGES_BEFORE_COPY_MIN)
 
 
 class Tables:

@@ -168,7 +168,7 @@ def _upload(source: Path, location: str) -> None:
 
 
 def state_files(backup: Path) -> list[str]:
-    """Returns the files of the state of a backup's newest entry. None if it lacks some, or the entry names a list of them."""
+    """Returns the files of the state of a backup's newest entry; no files if some are missing, or if the entry names a list of them."""
     lake = Lake(backup)
     header = lake.log.newest()
     if header is None:

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailgate.gateway.mirrors import incoming, mirror, tables
+from tailgate.gateway.mirrors import incoming, mirror, mirrors, tables
+from tailgate.gateway.mirrors.mirrored import Mirrored
 from tailgate.gateway.serving.service import Serving
 from tailgate.lake.readers import reading
 from tailgate.lake.types import DATE, FLOAT4, FLOAT8, INT8, INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type, arrow_schema
@@ -232,7 +233,7 @@ def test_ticks_do_not_wait_for_a_copy(model: ModelLake, run, indexed: bool, drop
 
         async def flip() -> None:
             time = model.tick({item.id: [((i, n), w) for i in range(20) for n, w in _flip(model, item.id, i)]})
-            await server.progress.wait(time - 1, 10)
+            assert await server.progress.wait(time - 1, 10) == time
 
         async with serving(model) as server:
             await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item])))
@@ -256,6 +257,68 @@ def test_ticks_do_not_wait_for_a_copy(model: ModelLake, run, indexed: bool, drop
             with server.queries.snapshot() as snapshot, snapshot.use() as connection:
                 snapshot.bring([item])
                 assert bag(mirror.rows(connection, mirror.shape(item))) == model.now[item.id]
+
+    run(work)
+
+
+def test_a_copy_that_fails_is_not_tried_again_at_once(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that has grown gets an index by a copy. Each attempt takes a second of CPU for 1,000,000 rows."""
+    monkeypatch.setattr(tables, "ROWS_INDEXED_MIN", 5)
+    attempts: list[mirror.Shape] = []
+
+    def no_memory(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape) -> None:
+        attempts.append(shape)
+        raise duckdb.OutOfMemoryException("no memory")
+
+    monkeypatch.setattr(mirror, "create_index", no_memory)
+
+    async def work() -> None:
+        item = model.create("v", NARROW, (0,))
+        model.tick({item.id: [((0, "x"), 1)]})
+        async with serving(model) as server:
+            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item])))
+            (table,) = [table for table in server.mirrors._mirrored[item.id].tables.values() if table.rows]
+            for i in range(1, 12):
+                time = model.tick({item.id: [((i, "x"), 1)]})
+                await server.progress.wait(time - 1, 10)
+                while table.is_being_copied:
+                    await asyncio.sleep(0.001)
+            assert len(attempts) == 1
+            with server.queries.snapshot() as snapshot, snapshot.use() as connection:
+                snapshot.bring([item])
+                assert bag(mirror.rows(connection, mirror.shape(item))) == model.now[item.id]
+
+    run(work)
+
+
+def test_a_table_that_is_dropped_before_its_copy_begins(
+    model: ModelLake, run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tables, "ROWS_INDEXED_MIN", 5)
+    copying, may_begin, ended = threading.Event(), threading.Event(), threading.Event()
+    copy = mirrors.Mirrors._copy
+
+    def late_copy(self: mirrors.Mirrors, entry: Mirrored, table: tables.Table) -> None:
+        copying.set()
+        assert may_begin.wait(60)
+        copy(self, entry, table)
+        ended.set()
+
+    monkeypatch.setattr(mirrors.Mirrors, "_copy", late_copy)
+
+    async def work() -> None:
+        item = model.create("v", NARROW, (0,))
+        model.tick({item.id: [((0, "x"), 1)]})
+        async with serving(model) as server:
+            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item])))
+            model.tick({item.id: [((i, "x"), 1) for i in range(1, 12)]})
+            assert await asyncio.to_thread(copying.wait, 60)
+            model.drop(item)
+            while server.mirrors.table_of(item.id) is not None:
+                await server.progress.wait(server.progress.time, 1)
+            may_begin.set()
+            assert await asyncio.to_thread(ended.wait, 60)
+        assert "could not be copied" not in caplog.text
 
     run(work)
 
