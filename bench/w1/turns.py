@@ -63,7 +63,7 @@ class CatchUp:
 
 
 @contextmanager
-def _prepared(make: Make, workload: Workload, orders: int, changing: bool) -> Iterator[tuple[Kafka, Load, Produced, System, ExitStack]]:
+def prepared(make: Make, workload: Workload, orders: int, changing: bool) -> Iterator[tuple[Kafka, Load, Produced, System, ExitStack]]:
     """Starts a broker with the topics, customers and orders, and a load; the system is not yet started."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tailgate-bench-")))
@@ -94,7 +94,7 @@ def add_options(parser: argparse.ArgumentParser, rate: float, changes: float, se
 
 def freshness(make: Make, workload: Workload, rate: float, changes: float, warm_up: float, seconds: float, parts: int = 1) -> Freshness:
     """Measures ages. Raises if the view is wrong, or if an order of the interval was not received."""
-    with _prepared(make, workload, FIRST, False) as (kafka, load, _, system, stack):
+    with prepared(make, workload, FIRST, False) as (kafka, load, _, system, stack):
         reader = Reader()
         stack.callback(reader.stop)
         system.start()
@@ -126,7 +126,7 @@ def freshness(make: Make, workload: Workload, rate: float, changes: float, warm_
 
 def catch_up(make: Make, workload: Workload, orders: int) -> CatchUp:
     """Measures a backlog. Raises if the view does not become equal to the recompute."""
-    with _prepared(make, workload, orders, True) as (_, _, produced, system, stack), Usage({"system": system.children}) as usage:
+    with prepared(make, workload, orders, True) as (_, _, produced, system, stack), Usage({"system": system.children}) as usage:
         answer = workload.answer(len(produced.times), produced.changes)
         reader = Reader()
         stack.callback(reader.stop)
