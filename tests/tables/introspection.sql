@@ -62,7 +62,7 @@ CREATE TABLE annex.c (id serial PRIMARY KEY, name varchar(20) DEFAULT 'no one''s
 CREATE TABLE o (id int PRIMARY KEY, c int REFERENCES annex.c, note text);
 CREATE INDEX o_notes ON o (c) WHERE note IS NOT NULL;
 COMMENT ON COLUMN annex.c.name IS 'who buys';
-SELECT relname, relhastriggers FROM pg_class WHERE relname IN ('c', 'o') ORDER BY 1;
+SELECT relname, relhastriggers FROM pg_class WHERE relname IN ('c', 'o') ORDER BY 1, 2;
 SELECT true AS sametable, conname, pg_catalog.pg_get_constraintdef(r.oid, true) AS condef, conrelid::pg_catalog.regclass AS ontable FROM pg_catalog.pg_constraint r WHERE r.conrelid = 'o'::regclass AND r.contype = 'f' AND conparentid = 0 ORDER BY conname;
 SELECT conname, conrelid::pg_catalog.regclass AS ontable, pg_catalog.pg_get_constraintdef(oid, true) AS condef FROM pg_catalog.pg_constraint c WHERE confrelid IN (SELECT pg_catalog.pg_partition_ancestors('annex.c') UNION ALL VALUES ('annex.c'::pg_catalog.regclass)) AND contype = 'f' AND conparentid = 0 ORDER BY conname;
 SELECT t.oid::regclass::text AS t, a.relid IS NULL AS r, a.depth FROM pg_catalog.pg_class t LEFT JOIN LATERAL pg_catalog.pg_partition_ancestors(t.oid) WITH ORDINALITY AS a(relid, depth) ON true WHERE t.relname IN ('c', 'o') ORDER BY 1;
