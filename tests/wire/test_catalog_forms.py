@@ -55,7 +55,7 @@ FORMS = (
         " WHERE c.oid = 1259"
     ),
     # those of object-relational mappers, data browsers and GraphQL and REST servers
-    "SELECT relname FROM pg_class WHERE relname ~ ANY (ARRAY['^pg_cl', 'x']) ORDER BY 1",
+    "SELECT relname FROM pg_class WHERE relname ~ ANY (ARRAY['^pg_class$', '^pg_type$']) ORDER BY 1",
     "SELECT indkey[:indnkeyatts-1] AS keys, indkey[indnkeyatts:] AS others, indkey[1:1] FROM pg_index WHERE indexrelid = 2663",
     "SELECT * FROM current_schema()",
     "SELECT lock.pid, lock.relation::regclass::varchar FROM pg_catalog.pg_locks lock LEFT JOIN pg_database db ON false WHERE lock.pid = 0",

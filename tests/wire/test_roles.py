@@ -192,25 +192,25 @@ def test_sessions_begin_with_stored_settings(live: Live, operator: psycopg.Conne
     with signed_in(live, "ann", PASSWORD) as ann:
         assert ann.info.parameter_status("TimeZone") == "Europe/Berlin"
         ann.execute("set timezone = 'UTC'; reset timezone")
-        ann.execute("alter role ann set search_path = 'nowhere'; alter role ann set statement_timeout = 7")
+        ann.execute("alter role ann set search_path = 'nowhere'; alter role ann set statement_timeout = '70s'")
         assert ann.execute("show timezone").fetchone() == ("Europe/Berlin",)
         with pytest.raises(errors.InsufficientPrivilege, match='permission denied to set parameter "log_statement"'):
             ann.execute("alter role ann reset all")
         settings = "select setdatabase > 0, setrole > 0, setconfig from pg_db_role_setting order by 1"
         assert ann.execute(settings).fetchall() == [
-            (False, True, ["TimeZone=Europe/Berlin", "log_statement=ddl", "search_path=nowhere", "statement_timeout=7"]),
+            (False, True, ["TimeZone=Europe/Berlin", "log_statement=ddl", "search_path=nowhere", "statement_timeout=70s"]),
             (True, False, ["TimeZone=Asia/Tokyo", "app.tenant=all"]),
         ]
     operator.execute("alter role ann reset all; alter role ann set role = 'bob'")  # ann is no member: a warning
     with signed_in(live, "ann", PASSWORD) as ann:
         assert ann.execute("select current_user").fetchone() == ("ann",)
-    operator.execute("alter role all set timezone = 'Asia/Kabul'; alter role all set statement_timeout = 8")
+    operator.execute("alter role all set timezone = 'Asia/Kabul'; alter role all set statement_timeout = '80s'")
     operator.execute("alter role ann in database shop set timezone = 'Asia/Seoul'; alter role ann set timezone = 'UTC'")
-    assert values("ann") == ["Asia/Seoul", "8ms", "none", "all"]
-    assert values("bob") == ["Asia/Tokyo", "8ms", "none", "all"]
+    assert values("ann") == ["Asia/Seoul", "80s", "none", "all"]
+    assert values("bob") == ["Asia/Tokyo", "80s", "none", "all"]
     settings = "select setdatabase > 0, setrole > 0, setconfig from pg_db_role_setting order by 1, 2"
     assert operator.execute(settings).fetchall() == [
-        (False, False, ["TimeZone=Asia/Kabul", "statement_timeout=8"]),
+        (False, False, ["TimeZone=Asia/Kabul", "statement_timeout=80s"]),
         (False, True, ["role=bob", "TimeZone=UTC"]),
         (True, False, ["TimeZone=Asia/Tokyo", "app.tenant=all"]),
         (True, True, ["TimeZone=Asia/Seoul"]),

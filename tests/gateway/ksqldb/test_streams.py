@@ -95,8 +95,12 @@ def test_the_id_of_a_query_is_that_of_show_queries(api: Api, world: KsqldbWorld,
 
     until(lambda: listed() == [id])
     with psycopg.connect(world.dsn, autocommit=True) as connection:
-        rows = [row for row in connection.execute("SHOW QUERIES").fetchall() if row[1] == "PUSH"]
-    assert [(row[0], row[2], row[5].rstrip(";")) for row in rows] == [(id, "RUNNING", text.rstrip(";"))]
+
+        def shown() -> list[tuple[str, ...]]:
+            rows = [row for row in connection.execute("SHOW QUERIES").fetchall() if row[1] == "PUSH"]
+            return [(row[0], row[2], row[5].rstrip(";")) for row in rows]
+
+        until(lambda: shown() == [(id, "RUNNING", text.rstrip(";"))])  # CREATING before
     (entity,) = api.ksql(f"TERMINATE {id};")
     assert entity["commandStatus"] == {"status": "SUCCESS", "message": "Query terminated."}
     assert b'"message"' in stream.rest()

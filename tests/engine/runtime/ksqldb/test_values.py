@@ -109,7 +109,10 @@ def test_the_time_and_the_headers_of_a_message(world: World) -> None:
     )
     world.engine.execute("CREATE STREAM timed_out AS SELECT * FROM timed EMIT CHANGES")
     columns = "k, CASE WHEN rowoffset < 4 THEN at + 500 WHEN at = 2 THEN -1 END AS later"
-    world.engine.execute("CREATE STREAM timed_again (k INT KEY, at BIGINT) WITH (partitions = 1, value_format = 'json', timestamp = 'at')")
+    world.engine.execute(
+        "CREATE STREAM timed_again (k INT KEY, at BIGINT)"
+        " WITH (kafka_topic = 'timed_again', partitions = 1, value_format = 'json', timestamp = 'at')"
+    )
     world.engine.execute("INSERT INTO timed_again WITH (query_id = 'again') SELECT k, at + 500 AS at FROM timed EMIT CHANGES")
     again = world.lake.catalog().queries["AGAIN"].name
     world.engine.execute("CREATE STREAM timed_now AS SELECT k, UNIX_TIMESTAMP() AS now, UNIX_DATE() AS day FROM timed EMIT CHANGES")
@@ -192,7 +195,7 @@ def test_rows_of_table_functions_have_an_order(world: World) -> None:
     )
     world.engine.execute("CREATE STREAM parts_of AS SELECT k, EXPLODE(parts) AS part FROM packs EMIT CHANGES")
     world.engine.execute("CREATE STREAM numbers_of AS SELECT k, EXPLODE(part) AS n, EXPLODE(ARRAY['x']) AS x FROM parts_of EMIT CHANGES")
-    chosen = "CASE WHEN LEN(k) > 1 THEN 0 ELSE EXPLODE(part) END AS n, COALESCE(EXPLODE(part), 0) AS m"
+    chosen = "EXPLODE(part) AS n, COALESCE(EXPLODE(part), 0) AS m"
     world.engine.execute(f"CREATE STREAM chosen AS SELECT k, {chosen} FROM parts_of EMIT CHANGES")
     world.engine.execute("CREATE STREAM signs_of AS SELECT k, - n AS n FROM numbers_of EMIT CHANGES")
     world.engine.execute(
@@ -300,7 +303,7 @@ def test_a_group_of_a_table_stays_when_its_last_row_leaves(world: World) -> None
     world.engine.execute("CREATE TABLE used AS SELECT n, sum(n) AS n_sum FROM users GROUP BY n HAVING count(*) > 0 EMIT CHANGES")
     world.send("users", "a", 1, 5000)
     world.send("users", "b", 1, 3000)
-    until(lambda: sorted(rows(world.lake, "levels")) == [(1, 2, '["a", "b"]')])
+    until(lambda: sorted(rows(world.lake, "levels")) == [(1, 2, '["b", "a"]')])
     world.send("users", "a", 2, 6000)
     world.put("users", "b", None, 5500)
     levels = [(1, 0, "[]"), (2, 1, '["a"]')]
