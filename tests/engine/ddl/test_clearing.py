@@ -29,9 +29,9 @@ def cleared(folder: Path, rows: int, size: int, heap: str, event: str, kind: str
     [("truncate", "key"), pytest.param("snapshot", "key", marks=pytest.mark.long), pytest.param("truncate", "bag", marks=pytest.mark.long)],
 )
 def test_a_table_larger_than_the_heap(tmp_path: Path, event: str, kind: str) -> None:
-    """There are 250 MB of rows and a heap of 256 MB, half of which Spark needs."""
-    rows = 12_500
-    assert cleared(tmp_path, rows, 20_000, "256m", event, kind) == (rows, 1 if event == "snapshot" else 0)
+    """There are 270 MB of rows and a heap of 272 MB, half of which Spark needs."""
+    rows = 13_500
+    assert cleared(tmp_path, rows, 20_000, "272m", event, kind) == (rows, 1 if event == "snapshot" else 0)
 
 
 @pytest.mark.long
