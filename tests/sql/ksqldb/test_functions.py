@@ -43,6 +43,18 @@ def test_a_part_that_occurs_twice_in_what_fails_is_null(engine: duckdb.DuckDBPyC
     assert [row[0] for row in engine.execute(render(query.plan)).fetchall()] == [36_000_000_000, None]
 
 
+def test_queries_of_earlier_versions_keep_their_values(engine: duckdb.DuckDBPyConnection) -> None:
+    """A row of a table that leaves must have the values with which it came."""
+    calls = (
+        "ksqldb_initcap(E'a\\tb c')",
+        "ksqldb_split('', '')",
+        "ksqldb_regexp_split('', '')",
+        """try(ksqldb_cast('"2021"', '"varchar"', '"timestamp"'))""",
+    )
+    query = bind_query(f"SELECT {', '.join(calls)}", Catalog())
+    assert engine.execute(render(query.plan)).fetchone() == ("A\tb C", "[]", "[]", None)
+
+
 def test_every_function_has_an_example() -> None:
     called = {name.lower() for e in examples() for name in re.findall(r"([A-Z_0-9]+)\(", e.text)}
     names = {row.name.partition(":")[0] for row in ROWS if not row.volatile} - AGGREGATE_NAMES - TABLE_NAMES

@@ -1,7 +1,7 @@
 """CAST of arrays, maps and structures of ksqlDB: each value inside is cast as it is alone.
 
     whole numbers          lowest bits, as in Java; of a DOUBLE the nearest one
-    date, time, timestamp  text in ISO 8601, of a TIMESTAMP also without its end; a DATE is the TIMESTAMP of its midnight
+    date, time, timestamp  text in ISO 8601; a DATE is the TIMESTAMP of its midnight
     struct                 fields by name, whose case counts; a field that the source lacks is NULL
 
 Types are those of `conversion`, and so are the casts that are not listed here.
@@ -29,10 +29,12 @@ EPOCH = datetime(1970, 1, 1)
 WHOLE = ("int", "bigint")
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 TIME = re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,3})?)?", re.ASCII)
+TIMESTAMP = re.compile(rf"({DATE.pattern})(?:T({TIME.pattern})(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
 DAY, MIDNIGHT = "0000-01-01", "00:00"  # the end of a date and of a time whose end may be missing
-TIMESTAMP = re.compile(
+PARTIAL = re.compile(
     r"(\d{4}(?:-\d\d(?:-\d\d)?)?)(?:(?<=-\d\d-\d\d)T(\d\d(?::\d\d(?::\d\d(?:\.\d{1,3})?)?)?)(Z|[+-]\d\d:?\d\d)?)?", re.ASCII
 )
+ZONE = re.compile(r"([+-]\d\d)(\d\d)", re.ASCII)
 
 
 @udf("jsonb", "text", "text", to="jsonb")
@@ -40,6 +42,16 @@ def ksqldb_cast(value: str, source: str, target: str) -> str | None:
     """Returns an array, map or structure of a type as another type. Raises 22P02, 22003, 22007, 22008, or 22023 for an invalid type."""
     result = _cast(load(value), type_of(source), type_of(target))
     return None if result is None else dump(result)
+
+
+@udf("text", to="text")
+def ksqldb_whole_timestamp(text: str) -> str:
+    """Returns the text of a TIMESTAMP with the end of its date and of its time, which it may lack; another text as it is."""
+    match = PARTIAL.fullmatch(text)
+    if match is None:
+        return text
+    day, time, zone = match[1], match[2] or MIDNIGHT, ZONE.sub(r"\1:\2", match[3] or "")
+    return f"{day}{DAY[len(day) :]}T{time}{MIDNIGHT[len(time) :]}{zone}"
 
 
 @udf("jsonb", "text", to="text")
@@ -163,10 +175,9 @@ def _moment(text: str, type: str) -> int:
         if type == "time" and TIME.fullmatch(text):
             return (_time(text) - datetime.min) // timedelta(milliseconds=1)
         if type == "timestamp" and (match := TIMESTAMP.fullmatch(text)):
-            day = datetime.fromisoformat(match[1] + DAY[len(match[1]) :])
-            time = match[2] or MIDNIGHT
-            zone = timedelta(minutes=offset_minutes(match[3] or "Z"))
-            return (day - EPOCH + (_time(time + MIDNIGHT[len(time) :]) - datetime.min) - zone) // timedelta(milliseconds=1)
+            day = datetime.fromisoformat(match[1])
+            zone = timedelta(minutes=offset_minutes(match[5] or "Z"))
+            return (day - EPOCH + (_time(match[2] or "00:00") - datetime.min) - zone) // timedelta(milliseconds=1)
     except (ValueError, OverflowError):
         pass
     raise InvalidDatetimeFormat(f'invalid input syntax for type {type.upper()}: "{text}"')

@@ -20,7 +20,7 @@ from tailgate.values.strings.jsonb import dump
 
 DIFFERENT = re.compile(r"\\[pPQEGhHRXvVkzZxu0c]|[*+?}]\+|\[[^\]]*(?:\[|&&)|\(\?[a-zA-Z<]")
 # an escape, a class, or a brace without numbers of repetitions, which Java refuses
-BRACE = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|(\{(?![0-9]+(?:,[0-9]*)?\}))", re.DOTALL)
+BRACE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(\{(?![0-9]+(?:,[0-9]*)?\}))", re.DOTALL)
 REFERENCE = re.compile(r"\\(.)|\$([0-9]+)|([$\\])", re.DOTALL)
 
 
@@ -85,9 +85,9 @@ def _expanded(replacement: str, match: Match) -> str:
 
 @udf("text", "text", to="jsonb")
 def ksqldb_regexp_split(text: str, pattern: str) -> str:
-    """Returns the parts between matches; the characters for an empty pattern. An empty text is its only part."""
+    """Returns the parts between matches; the characters for an empty pattern."""
     if not pattern:
-        return dump(list(text) or [""])
+        return dump(list(text))
     parts, at = [], 0
     for match in all_matches(_compiled(pattern), text):
         if match.end() > match.start():

@@ -21,8 +21,18 @@ PLAIN_MIN, PLAIN_MAX = 1e-3, 1e7  # Java writes other doubles with an exponent
 
 @udf("text", to="text")
 def ksqldb_initcap(text: str) -> str:
+    """Returns the text with each word capitalized, in queries of earlier versions. Words are separated by spaces."""
+    return " ".join(map(_capitalized, text.split(" ")))
+
+
+@udf("text", to="text")
+def ksqldb_capitalized(text: str) -> str:
     """Returns the text with each word capitalized. Words are separated by white space."""
-    return "".join(word[:1].upper() + word[1:].lower() for word in WORD_OR_BLANK.findall(text))
+    return "".join(map(_capitalized, WORD_OR_BLANK.findall(text)))
+
+
+def _capitalized(word: str) -> str:
+    return word[:1].upper() + word[1:].lower()
 
 
 @udf("text", "text", "int4", "int4", to="int4")
@@ -98,8 +108,14 @@ def _masked(text: str, masks: str) -> str:
 
 @udf("text", "text", to="jsonb")
 def ksqldb_split(text: str, delimiter: str) -> str:
-    """Returns the parts between delimiters; the characters for an empty delimiter. An empty text is its only part."""
-    return dump(text.split(delimiter) if delimiter else list(text) or [""])
+    """Returns the parts between delimiters; the characters for an empty delimiter."""
+    return dump(text.split(delimiter) if delimiter else list(text))
+
+
+@udf("jsonb", to="jsonb")
+def ksqldb_parts(parts: str) -> str:
+    """Returns the parts of a text. An empty text, which has no characters, is its only part."""
+    return '[""]' if parts == "[]" else parts
 
 
 @udf("bytea", "bytea", to="jsonb")

@@ -90,7 +90,8 @@ def part(value: Typed, key: str, type: TypeName, *, may_fail: bool = False) -> T
 
 
 def moment_of_varchar(value: Typed, type: TypeName) -> Typed:
-    """Returns the DATE, TIME or TIMESTAMP in a VARCHAR, as in a VARCHAR inside an array. A time with a zone is converted to UTC."""
+    """Returns the DATE, TIME or TIMESTAMP in a VARCHAR. A time with a zone is converted to UTC, and a TIMESTAMP may lack its end."""
+    value = replace(value, text=f"ksqldb_whole_timestamp({value.text})") if type.name == "timestamp" else value
     descriptors = f"{quoted_text(types.descriptor(value.type))}, {quoted_text(types.descriptor(type))}"
     return of_json(f"ksqldb_cast({to_json(value)}, {descriptors})", type, may_fail=True)
 

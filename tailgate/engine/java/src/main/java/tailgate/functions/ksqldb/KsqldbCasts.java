@@ -34,9 +34,10 @@ public final class KsqldbCasts {
   private static final String TIME = "[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]{1,3})?)?";
   private static final Pattern DATE_PATTERN = Pattern.compile(DATE);
   private static final Pattern TIME_PATTERN = Pattern.compile(TIME);
+  private static final Pattern TIMESTAMP_PATTERN = Pattern.compile("(" + DATE + ")(?:T(" + TIME + ")(Z|[+-][0-9]{2}:[0-9]{2})?)?");
   // the ends of the date and of the time may be missing
   private static final String DAY = "0000-01-01", MIDNIGHT = "00:00";
-  private static final Pattern TIMESTAMP_PATTERN =
+  private static final Pattern PARTIAL_PATTERN =
       Pattern.compile(
           "([0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?)"
               + "(?:(?<=-[0-9]{2}-[0-9]{2})T([0-9]{2}(?::[0-9]{2}(?::[0-9]{2}(?:[.][0-9]{1,3})?)?)?)(Z|[+-][0-9]{2}:?[0-9]{2})?)?");
@@ -50,6 +51,15 @@ public final class KsqldbCasts {
   public static UTF8String ksqldbCast(UTF8String value, UTF8String source, UTF8String target) {
     Object result = cast(JsonbTree.read(value), KsqldbConversion.typeOf(source), KsqldbConversion.typeOf(target));
     return result == JsonbTree.NULL ? null : JsonbTree.text(result);
+  }
+
+  /** Returns the text of a TIMESTAMP with the end of its date and of its time, which it may lack; another text as it is. */
+  public static UTF8String ksqldbWholeTimestamp(UTF8String value) {
+    Matcher match = PARTIAL_PATTERN.matcher(value.toString());
+    if (!match.matches()) return value;
+    String zone = match.group(3) == null ? "" : match.group(3).replaceFirst("^([+-]..)(..)$", "$1:$2");
+    String time = completed(match.group(2) == null ? MIDNIGHT : match.group(2), MIDNIGHT);
+    return UTF8String.fromString(completed(match.group(1), DAY) + "T" + time + zone);
   }
 
   /** Returns an array, map or structure as text, as Java writes it: [a, b], {k=v}, Struct{F=v}. Fields that are NULL are left out. */
@@ -186,9 +196,9 @@ public final class KsqldbCasts {
       if (kind.equals("time") && TIME_PATTERN.matcher(text).matches()) return LocalTime.parse(text).toNanoOfDay() / 1_000_000;
       Matcher match = TIMESTAMP_PATTERN.matcher(text);
       if (kind.equals("timestamp") && match.matches() && !text.startsWith("0000")) {
-        LocalTime time = LocalTime.parse(completed(match.group(2) == null ? MIDNIGHT : match.group(2), MIDNIGHT));
+        LocalTime time = match.group(2) == null ? LocalTime.MIDNIGHT : LocalTime.parse(match.group(2));
         Duration zone = Duration.ofSeconds(match.group(3) == null ? 0 : ZoneOffset.of(match.group(3)).getTotalSeconds());
-        return LocalDate.parse(completed(match.group(1), DAY)).toEpochDay() * DAY_MS + time.toNanoOfDay() / 1_000_000 - zone.toMillis();
+        return LocalDate.parse(match.group(1)).toEpochDay() * DAY_MS + time.toNanoOfDay() / 1_000_000 - zone.toMillis();
       }
     } catch (DateTimeException e) {
       // the same error as for another form

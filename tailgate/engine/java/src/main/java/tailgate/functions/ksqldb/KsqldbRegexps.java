@@ -91,7 +91,7 @@ public final class KsqldbRegexps {
   /** Returns the parts between matches; the characters for an empty pattern. */
   public static UTF8String ksqldbRegexpSplit(UTF8String text, UTF8String pattern) {
     String s = text.toString();
-    if (pattern.numBytes() == 0) return JsonbTree.text(KsqldbTexts.characters(s));
+    if (pattern.numBytes() == 0) return JsonbTree.text(s.codePoints().mapToObj(Character::toString).toList());
     Matcher m = matcher(pattern, text);
     List<String> parts = new ArrayList<>();
     int at = 0;

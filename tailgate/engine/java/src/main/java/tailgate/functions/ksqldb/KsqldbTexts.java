@@ -30,14 +30,19 @@ public final class KsqldbTexts {
 
   private static UTF8String text(String value) { return UTF8String.fromString(value); }
 
+  /** Returns the text with each word capitalized, in queries of earlier versions. Words are separated by spaces. */
+  public static UTF8String ksqldbInitcap(UTF8String value) { return capitalized(value, " "); }
+
   /** Returns the text with each word capitalized. Words are separated by white space. */
-  public static UTF8String ksqldbInitcap(UTF8String value) {
+  public static UTF8String ksqldbCapitalized(UTF8String value) { return capitalized(value, BLANKS); }
+
+  private static UTF8String capitalized(UTF8String value, String blanks) {
     StringBuilder out = new StringBuilder();
     boolean first = true;
     for (int c : value.toString().codePoints().toArray()) {
       String character = Character.toString(c);
       out.append(first ? character.toUpperCase(Locale.ROOT) : character.toLowerCase(Locale.ROOT));
-      first = BLANKS.indexOf(c) >= 0;
+      first = blanks.indexOf(c) >= 0;
     }
     return text(out.toString());
   }
@@ -116,14 +121,12 @@ public final class KsqldbTexts {
   }
 
   public static UTF8String ksqldbSplit(UTF8String value, UTF8String delimiter) {
-    String text = value.toString();
-    return JsonbTree.text(delimiter.numBytes() > 0 ? parts(text, delimiter.toString()) : characters(text));
+    if (delimiter.numBytes() > 0) return JsonbTree.text(parts(value.toString(), delimiter.toString()));
+    return JsonbTree.text(value.toString().codePoints().mapToObj(Character::toString).toList());
   }
 
-  /** Returns the characters of a text; an empty text is its only part. */
-  static List<String> characters(String text) {
-    return text.isEmpty() ? List.of("") : text.codePoints().mapToObj(Character::toString).toList();
-  }
+  /** Returns the parts of a text. An empty text, which has no characters, is its only part. */
+  public static UTF8String ksqldbParts(UTF8String parts) { return text(parts.toString().equals("[]") ? "[\"\"]" : parts.toString()); }
 
   /** Returns the parts of bytes in base64. */
   public static UTF8String ksqldbSplitBytes(byte[] data, byte[] delimiter) {
