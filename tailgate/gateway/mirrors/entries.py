@@ -26,13 +26,28 @@ CHECKED_EVERY = 16
 TIMES_KEPT = 100_000  # entry times, 16 bytes each: a follower's first entry is found without reading the log
 
 
+class Size:
+    """The size of an entry's data in bytes.
+
+    Shared objects, which the entry holds, refer to this and not to the entry: a cycle with the entry would keep it in memory until a full
+    garbage collection.
+    """
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+    def grow(self, size: int) -> None:
+        """Adds to the size: a shared object has allocated `size` more bytes."""
+        self.bytes += size
+
+
 class CachedEntry:
     """A log entry with the data that was decoded or derived from it. Thread-safe."""
 
     def __init__(self, entry: Entry) -> None:
         self.header: Header = entry.header
         self.relations = frozenset(section.relation for section in entry.header.relations)
-        self.bytes = 0
+        self.size = Size()
         self._entry = entry
         self._memo: dict[Hashable, pa.Table | None] = {}
         self._shared: dict[Hashable, Any] = {}
@@ -68,12 +83,9 @@ class CachedEntry:
                 self._shared[key] = make()
             return self._shared[key]
 
-    def grow(self, size: int) -> None:
-        """Adds to the size of the entry: a shared object has allocated `size` more bytes."""
-        self.bytes += size
-
     def _put(self, key: Hashable, table: pa.Table | None) -> None:
-        self.bytes += 0 if table is None or any(table is cached for cached in self._memo.values()) else table.nbytes
+        if table is not None and not any(table is cached for cached in self._memo.values()):
+            self.size.grow(table.nbytes)
         self._memo[key] = table
 
 
@@ -97,21 +109,21 @@ class Entries:
             if len(self._known) > KEPT:
                 self._known.popitem(last=False)
             if entry.header.n % CHECKED_EVERY == 0:
-                self._forget(sum(k.bytes for k in self._known.values()), self._most)
+                self._forget(sum(k.size.bytes for k in self._known.values()), self._most)
             return cached
 
     def _forget(self, total: int, most: int) -> None:
         """Evicts the oldest entries until at most `most` bytes are left; keeps the newest entry."""
         while len(self._known) > 1 and total > most:
             _, oldest = self._known.popitem(last=False)
-            total -= oldest.bytes
+            total -= oldest.size.bytes
         with contextlib.suppress(OutOfMemory):  # other caches are already empty, and one entry is left
             self._charged.set(total)
 
     def _evict(self, size: int) -> int:
         with self._lock:
             total = self._charged.size
-            self._forget(sum(k.bytes for k in self._known.values()), max(total - size, 0))
+            self._forget(sum(k.size.bytes for k in self._known.values()), max(total - size, 0))
             return total - self._charged.size
 
     def note(self, header: Header) -> None:

@@ -56,7 +56,7 @@ class Batch:
         if self.entry is None:
             return make(self, lambda size: None)
         entry = self.entry
-        shared: Made = entry.shared((self.feed, form), lambda: make(self, entry.grow))
+        shared: Made = entry.shared((self.feed, form), lambda: make(self, entry.size.grow))
         return shared
 
 

@@ -1,10 +1,13 @@
 """Tests following a relation from now or from the past until its end: no change is missing or doubled."""
 
 import asyncio
+import gc
 import random
+import weakref
 
 import pytest
 
+from tailgate.gateway.results.tail import SharedRows
 from tailgate.gateway.serving.following import Batch
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, UndefinedTable, of
 from tailgate.lake.types import INT8, TEXT
@@ -78,6 +81,35 @@ def test_the_sum_of_the_batches_is_the_relation(model: ModelLake, run, seed: int
                         total = +total
                         assert total == model.at[batch.time][item.id]
                     before = batch.time
+
+    run(work)
+
+
+def test_entries_that_are_evicted_are_freed_at_once(model: ModelLake, run) -> None:
+    """Rows that followers share do not refer to their entry: no garbage collection is needed."""
+
+    async def work() -> None:
+        item = model.create("v", NARROW)
+        start = model.tick({item.id: [((1, "a"), 1)]})
+        async with serving(model) as server:
+            stream = server.followers.changes(shared(Followed(item)), after=start, snapshot=False)
+            last = [model.tick({item.id: [((i, "b"), 1)]}) for i in range(2, 5)][-1]
+            entries = []
+            for batch in await take(stream, last):
+                if batch.table is not None:
+                    assert batch.shared("rows", lambda batch, grow: SharedRows(batch.table, grow)).encoded("size", lambda table: b"%d" % len(table))
+                    entries.append(weakref.ref(batch.entry))
+            await stream.aclose()
+            del batch, stream
+            model.tick({})
+            gc.collect()
+            gc.disable()
+            try:
+                server.followers._entries._evict(1 << 30)
+                await asyncio.sleep(0.1)  # the thread of the mirrors lets go of the last one
+                assert [entry() for entry in entries if entry() is not None][:-1] == []
+            finally:
+                gc.enable()
 
     run(work)
 
