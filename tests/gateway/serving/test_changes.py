@@ -97,10 +97,11 @@ def test_entries_that_are_evicted_are_freed_at_once(model: ModelLake, run) -> No
             entries = []
             for batch in await take(stream, last):
                 if batch.table is not None:
-                    assert batch.shared("rows", lambda batch, grow: SharedRows(batch.table, grow)).encoded("size", lambda table: b"%d" % len(table))
+                    rows = batch.shared("rows", lambda batch, grow: SharedRows(batch.table, grow))
+                    assert rows.encoded("count", lambda table: b"%d" % len(table))
                     entries.append(weakref.ref(batch.entry))
             await stream.aclose()
-            del batch, stream
+            del batch, rows, stream
             model.tick({})
             gc.collect()
             gc.disable()
