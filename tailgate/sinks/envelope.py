@@ -2,7 +2,8 @@
 
     DEBEZIUM   with a key: the old and new row of a key are paired into one event {before, after}
                without a key: an update is two events, {before, null} and {null, after}
-    UPSERT     key → new row, or a tombstone (no value) when the key was deleted, unless its window left because of its retention
+    UPSERT     key → new row, or a tombstone (no value) when the key was deleted, unless its window left because of its retention;
+               tombstones come first
     NONE       the new row; for append-only relations
 
 A weight of n becomes n events. Events are ordered by the bytes of the key. Without a key all deletions
@@ -74,16 +75,21 @@ class Encoder:
         self._times: dict[bytes, int] = {}  # times by row, for the current changes
         self._pairing = key if key is not None or envelope == "none" else relation_key
 
-    def events(self, changes: pa.Table, released: int | None = None) -> list[Event]:
-        """Returns the events of weighted rows. Weights of equal rows are summed first. `released`: as of Step.
+    def events(self, changes: pa.Table, released: int | None = None, single: int | None = None) -> list[Event]:
+        """Returns the events of weighted rows. Weights of equal rows are summed first. `released`, `single`: as of Step.
+
+        UPSERT writes a row with the weight 0 again, unless its key has another event.
 
         Raises 55000 if a row is deleted and the envelope is NONE.
         """
         arrays = stored(changes, self._columns)
         encoded = self._form.rows(self._columns, arrays, changes.num_rows)
         net: dict[bytes, int] = {}
+        repeated: set[bytes] = set()
         for row, weight in zip(encoded, changes.column(WEIGHT).to_pylist(), strict=True):
             net[row] = net.get(row, 0) + weight
+            if weight == 0 and self._envelope == "upsert":
+                repeated.add(row)
         if self._envelope == "none" and any(weight < 0 for weight in net.values()):
             raise ObjectNotInPrerequisiteState("a row went, and ENVELOPE NONE has no words for it", hint="Use ENVELOPE DEBEZIUM or UPSERT.")
         if self._headers is not None:
@@ -100,7 +106,11 @@ class Encoder:
         if released is not None and self._window_end is not None:
             ends = zip(keys, arrays[self._window_end].to_pylist(), strict=True)
             silent = {key for key, end in ends if end is not None and end <= released}
-        return self._paired(net, dict(zip(encoded, keys, strict=True)), silent)
+        deleted_at = None if single is None or self._timestamp is None or self._window_end is not None else message_time(single)
+        key_of = dict(zip(encoded, keys, strict=True))
+        changed = {key_of[row] for row, weight in net.items() if weight}
+        net |= {row: 1 for row in repeated if key_of[row] not in changed}
+        return self._paired(net, key_of, silent, deleted_at)
 
     def _unpaired(self, net: dict[bytes, int]) -> list[Event]:
         ordered = sorted(net.items())
@@ -115,26 +125,29 @@ class Encoder:
         headers = self._constant if row is None or self._headers is None else self._constant + self._of[row]
         return Event(key, value, headers, 0 if row is None else self._times.get(row, 0))
 
-    def _paired(self, net: dict[bytes, int], keys: dict[bytes, bytes], silent: set[bytes]) -> list[Event]:
-        """Returns the events of keys. `silent`: keys whose deletion is not written."""
+    def _paired(self, net: dict[bytes, int], keys: dict[bytes, bytes], silent: set[bytes], deleted_at: int | None) -> list[Event]:
+        """Returns the events of keys. `silent`: keys whose deletion is not written. `deleted_at`: the least time of a tombstone."""
         sides: defaultdict[bytes, tuple[list[bytes], list[bytes]]] = defaultdict(lambda: ([], []))
         for row, weight in sorted(net.items()):
             if weight:
                 befores, afters = sides[keys[row]]
                 (afters if weight > 0 else befores).extend([row] * abs(weight))
         out: list[Event] = []
+        tombstones: list[Event] = []
         for key in sorted(sides):
             befores, afters = sides[key]
             message_key = None if self._key is None else self._key_form.key(key)
             if self._envelope == "none":
                 out += [self._event(message_key, self._form.value(row), row) for row in afters]
             elif self._envelope == "upsert":
-                come = [self._event(message_key, self._form.value(row), row) for row in afters]
-                out += come or ([] if key in silent else [self._event(message_key, None, befores[-1])])
+                out += [self._event(message_key, self._form.value(row), row) for row in afters]
+                if not afters and key not in silent:
+                    tombstone = self._event(message_key, None, befores[-1])
+                    tombstones.append(tombstone._replace(timestamp=max(tombstone.timestamp, deleted_at or 0)))
             else:
                 pairs = zip_longest(befores, afters)
                 out += [
                     self._event(message_key, self._form.change(before, after), before if after is None else after)
                     for before, after in pairs
                 ]
-        return out
+        return tombstones + out

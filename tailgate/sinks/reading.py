@@ -31,7 +31,7 @@ from tailgate.lake.types import WEIGHT, Field, arrow_schema
 class Step:
     """The progress to entry `n` and its time. `changes`: None if the relation did not change. `dropped`: the sink was dropped.
 
-    `released`: rows of windows that ended until this time in ms have left because of their retention, if any.
+    `released`: rows of windows that ended until this time in ms have left because of their retention, if any. `single`: as of Header.
     """
 
     n: int
@@ -39,6 +39,7 @@ class Step:
     changes: pa.Table | None = None
     dropped: bool = False
     released: int | None = None
+    single: int | None = None
 
 
 class Reader:
@@ -95,9 +96,9 @@ class Reader:
                     self._filling = not item.ready
             if self.error is not None or self._filling:
                 continue
-            changes, released = self._since_shown(header.n) if waited else (self._net(entry), self._released(entry))
+            changes, released = self._since_shown(header.n) if waited else (self._with_repeated(entry), self._released(entry))
             self._shown = header.n
-            yield Step(header.n, header.time, changes, released=released)
+            yield Step(header.n, header.time, changes, released=released, single=None if waited else header.single)
 
     def _is_wider(self, item: Item) -> bool:
         """Returns whether an item is the sink with more columns of the relation than those here."""
@@ -119,6 +120,14 @@ class Reader:
             if entry.header.n == n:
                 break
         return pa.concat_tables(tables) if tables else None, max(released, default=None)
+
+    def _with_repeated(self, entry: Entry) -> pa.Table | None:
+        """Returns the net changes of an entry, and the rows that it repeats, with the weight 0."""
+        changes, repeated = self._net(entry), entry.repeated(self._relation)
+        if repeated is None:
+            return changes
+        rows = formed(repeated, self._schema)
+        return rows if changes is None else pa.concat_tables([changes, rows])
 
     def _net(self, entry: Entry) -> pa.Table | None:
         """Returns the net changes of an entry in the columns that the sink knows, or None if there are none."""

@@ -303,7 +303,7 @@ class Worker(threading.Thread):
                     self._snapshot(session, encoder, replace(self._position, n=step.n, time=step.time))
                     continue
                 if step.changes is not None:
-                    events = encoder.events(step.changes, step.released)
+                    events = encoder.events(step.changes, step.released, step.single)
                     batch += events
                     marks += consistency.marks(session.settings, step.time, len(events))
                 if len(batch) >= BATCH_EVENTS:

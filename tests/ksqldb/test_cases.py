@@ -43,7 +43,8 @@ class Record:
 class Case:
     """The statements of a case, the records that are written, and those that are expected.
 
-    `schemas`: those that are registered before, each by subject, kind and text.
+    `schemas`: those that are registered before, each by subject, kind and text. `complete`: topics of tables of which all records are
+    expected.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Case:
     statements: tuple[str, ...]
     inputs: tuple[Record, ...]
     outputs: tuple[Record, ...]
+    complete: frozenset[str]
 
 
 def cases() -> list[Case]:
@@ -61,9 +63,10 @@ def cases() -> list[Case]:
 def case(number: int, name: str, body: str) -> Case:
     # derived items have topics in upper case
     lines = [re.sub("~(?=[A-Z])", f"C{number}_", line).replace("~", f"c{number}_") for line in body.splitlines() if line]
-    records = {sign: tuple(record(line[2:]) for line in lines if line[0] == sign) for sign in "><"}
+    records = {sign: tuple(record(line[2:]) for line in lines if line[0] == sign) for sign in "><="}
     schemas = tuple((subject, kind, text) for subject, kind, text in (line[2:].split(" ", 2) for line in lines if line[0] == "@"))
-    return Case(name, schemas, tuple(line for line in lines if line[0] not in (*records, "@")), records[">"], records["<"])
+    statements = tuple(line for line in lines if line[0] not in (*records, "@"))
+    return Case(name, schemas, statements, records[">"], records["<"] + records["="], frozenset(r.topic for r in records["="]))
 
 
 def record(line: str) -> Record:
@@ -121,7 +124,7 @@ def execute(system: System, case: Case) -> None:
 def test_case(system: System, case: Case) -> None:
     execute(system, case)
     for topic in sorted({output.topic for output in case.outputs}):
-        is_table = re.search(rf"TABLE {topic} ", " ".join(case.statements), re.IGNORECASE) is not None
+        is_table = topic not in case.complete and re.search(rf"TABLE {topic} ", " ".join(case.statements), re.IGNORECASE) is not None
         expected = folded([output for output in case.outputs if output.topic == topic], is_table=is_table)
         last: list[Rows] = []
 

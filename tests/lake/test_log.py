@@ -192,6 +192,22 @@ def test_a_segment_is_read_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> 
     assert reads == ["segments/1-4"]
 
 
+@BOTH_STORES
+def test_rows_that_a_record_repeats_are_sections_apart_from_the_changes(lake: Lake) -> None:
+    writer = open_epoch(lake)
+    add(writer, BAG)
+    one = changes(BAG, [((1, "x"), 1)])
+    repeated = changes(BAG, [((2, "y"), 0)])
+    written = writer.append(changes=[(BAG.id, one)], repeated=[(BAG.id, stream(repeated))], single=8)
+    entry = next(iter(lake.log.after(written.n - 1)))
+    assert entry.header == written
+    assert (entry.header.single, entry.repeated(BAG.id), entry.repeated(7)) == (8, repeated, None)
+    assert entry.changes(BAG.id) == one
+    assert writer.append().repeated == ()
+    assert snapshot(lake, BAG, written.time).total() == 1
+    writer.close()
+
+
 def test_changes_without_weights_or_rows_are_no_section(lake: Lake) -> None:
     writer = open_epoch(lake)
     with pytest.raises(ValueError, match="__weight"):

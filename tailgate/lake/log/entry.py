@@ -76,6 +76,8 @@ class Header:
       catalog.
     - `released`: by relation whose windows left because of their retention, as text: the time in ms at or before which all
       windows that left had ended.
+    - `single`: the time in ms of the only record that the tick has read of topics whose records may each have a tick.
+    - `repeated`: the sections of rows of ksqlDB's tables that this record has removed and added again, with the weight 0.
     - `extra`: other values that each entry takes over from the previous one, as JSON.
     """
 
@@ -96,6 +98,8 @@ class Header:
     age: int = 0
     writes: tuple[str, ...] = ()
     released: Mapping[str, int] = field(default_factory=dict)
+    single: int | None = None
+    repeated: tuple[Section, ...] = ()
     format: int = 1
     state_files: tuple[StateFile, ...] = ()
 
@@ -125,6 +129,10 @@ def encode_header(header: Header) -> bytes:
         data["writes"] = header.writes
     if header.released:
         data["released"] = dict(header.released)
+    if header.single is not None:
+        data["single"] = header.single
+    if header.repeated:
+        data["repeated"] = [[s.relation, s.rows, s.offset, s.length] for s in header.repeated]
     if header.state_files:
         data["state_files"] = [[f.name, f.offset, f.length] for f in header.state_files]
     line = json.dumps(data, separators=(",", ":")).encode()
@@ -169,6 +177,8 @@ def decode_header(line: bytes | memoryview) -> Header:
         extra={**unknown, **data["extra"]},
         writes=tuple(data.get("writes", ())),
         released=data.get("released", {}),
+        single=data.get("single"),
+        repeated=tuple(Section(*s) for s in data.get("repeated", ())),
         format=data["format"],
         state_files=tuple(StateFile(*f) for f in data.get("state_files", ())),
     )
@@ -188,6 +198,11 @@ class Entry:
     def changes(self, relation: int) -> pa.Table | None:
         """Returns the net changes of a relation, with `__weight` last; None if it did not change."""
         section = self.header.section(relation)
+        return None if section is None else self.read(section)
+
+    def repeated(self, relation: int) -> pa.Table | None:
+        """Returns the rows of a relation that the tick has removed and added again, with the weight 0; None if there are none."""
+        section = next((s for s in self.header.repeated if s.relation == relation), None)
         return None if section is None else self.read(section)
 
     def file(self, file: StateFile) -> bytes:

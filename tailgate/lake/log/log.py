@@ -294,4 +294,4 @@ def carried(header: Header | None) -> Header:
     """Returns the defaults of the next entry: the newest header without what belongs to it alone."""
     if header is None:
         return Header(n=0, time=0, epoch=0, kind="epoch")
-    return replace(header, catalog=None, relations=(), writes=(), released={}, state_files=())
+    return replace(header, catalog=None, relations=(), writes=(), released={}, single=None, repeated=(), state_files=())

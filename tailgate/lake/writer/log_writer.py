@@ -122,9 +122,12 @@ class Writer:
         time: int | None = None,
         catalog: Change | None = None,
         files: Mapping[str, bytes] = MappingProxyType({}),
+        repeated: Sequence[tuple[int, Changes]] = (),
         **fields: Any,
     ) -> Header:
         """Appends the next entry durably, with the net changes of each relation that changed, and files of the state.
+
+        `repeated`: rows that are removed and added again, by relation.
 
         `time` must be later than the newest entry's. By default it is the clock's time, or the newest plus one
         if that is greater. Other fields of `Header` (offsets, inbox, clock, state, checkpoint, batch, extra)
@@ -145,13 +148,16 @@ class Writer:
                 raise ValueError(f"time {time} is not later than the newest entry's, {newest.time}")
             after = self.catalog if catalog is None else self.catalog.apply(catalog)
             sections, parts = self._sections(n, changes)
+            size = sum(memoryview(part).nbytes for part in parts)
+            repeated_sections, repeated_parts = self._sections(n, repeated, size)
+            parts += repeated_parts
             version = newest.catalog_version if catalog is None else n
             if catalog is not None and self.statement:
                 fields["writes"] = (*fields.get("writes", ()), self.statement)
             fields = {"age": self._ages.next(), "epoch": self.epoch, "kind": kind, "catalog": catalog, "catalog_version": version, **fields}
             fields["format"] = newest.format if catalog is None else max(newest.format, _format(catalog, after))
             state_files = tuple(_state_files(files, sum(memoryview(part).nbytes for part in parts)))
-            header = replace(newest, n=n, time=time, relations=sections, state_files=state_files, **fields)
+            header = replace(newest, n=n, time=time, relations=sections, repeated=repeated_sections, state_files=state_files, **fields)
             parts = [encode_header(header), *parts]
             self._link(header, [*parts, *files.values()])
             size = sum(memoryview(part).nbytes for part in parts)
@@ -200,11 +206,12 @@ class Writer:
         with self._appending:
             return self.lake.catalog_copies.write(self.newest.catalog_version, self.catalog, self.store)
 
-    def _sections(self, n: int, changes: Sequence[tuple[int, Changes]]) -> tuple[tuple[Section, ...], list[bytes | memoryview]]:
-        """Returns the location of each section, and the bytes of those inside the entry."""
+    def _sections(
+        self, n: int, changes: Sequence[tuple[int, Changes]], offset: int = 0
+    ) -> tuple[tuple[Section, ...], list[bytes | memoryview]]:
+        """Returns the location of each section from an offset on, and the bytes of those inside the entry."""
         sections: list[Section] = []
         parts: list[bytes | memoryview] = []
-        offset = 0
         for relation, content in changes:
             if isinstance(content, Path):
                 if section := self._adopt(n, relation, content):

@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 RECORDS_MAX = 50_000  # of a tick
 BACKLOG = 40_000  # records
+SINGLE_MAX = 200  # waiting records, up to which each has its tick
 BYTES_MAX = 32 << 20  # of a tick
 VALUE, OFFSET = 1, 4  # columns
 INTERVAL_S = 0.05  # of ticks; on a busy machine a record is fetched some 10 ms after it was sent
@@ -58,9 +59,16 @@ class Feed:
                 rows.append((row.getLong(OFFSET), bytes(row.getBinary(VALUE))))
         return rows
 
+    def single(self, streams: set[str], tables: set[str]) -> None:
+        """Sets the topics of which a tick reads one record while few wait."""
+        self._stream.single(streams, tables)
+
     def commit(self, end: Any) -> None:
         self._stream.commit(end)
         self._start = end
+
+    def waiting(self) -> int:
+        return int(self._stream.waiting())
 
     def stop(self) -> None:
         self._stream.stop()
@@ -88,6 +96,15 @@ def topic(request: pytest.FixtureRequest) -> str:
 def feeds(session: Any) -> int:
     """Returns the number of threads of feeds."""
     return sum(t.getName() == "tailgate-feed" for t in session._jvm.java.lang.Thread.getAllStackTraces().keySet())
+
+
+def batches(feed: Feed) -> list[list[bytes]]:
+    """Returns the values of the records of each tick until there are none."""
+    all = []
+    while rows := feed.rows(end := feed.end()):
+        all.append([value for _, value in rows])
+        feed.commit(end)
+    return all
 
 
 def produce(kafka: Kafka, topic: str, *values: bytes) -> None:
@@ -139,6 +156,53 @@ def test_only_committed_records_are_read_and_the_position_passes_the_others(feed
     producer.commit_transaction()  # offset 9
     end = feed.until(10)
     assert feed.rows(end) == [(7, b"open"), (8, b"behind an open transaction")]
+
+
+def test_few_records_have_ticks_of_their_own(feed: Feed, kafka: Kafka, name: str) -> None:
+    feed.single({name}, set())
+    values = [str(n).encode() for n in range(SINGLE_MAX)]
+    produce(kafka, name, *values)
+    until(lambda: feed.waiting() == SINGLE_MAX)
+    assert batches(feed) == [[value] for value in values]
+
+
+def test_many_records_share_a_tick(feed: Feed, kafka: Kafka, name: str) -> None:
+    feed.single({name}, set())
+    values = [str(n).encode() for n in range(SINGLE_MAX + 1)]
+    produce(kafka, name, *values)
+    until(lambda: feed.waiting() == SINGLE_MAX + 1)
+    assert batches(feed) == [values]
+
+
+def test_constant_ticks_of_one_record_are_limited(feed: Feed, kafka: Kafka, name: str) -> None:
+    """Otherwise a source at a constant rate would cost a tick for each record."""
+    feed.single({name}, set())
+    sizes = []
+    for _ in range(5):
+        produce(kafka, name, *(b"v" for _ in range(SINGLE_MAX)))
+        until(lambda: feed.waiting() == SINGLE_MAX)
+        sizes += [len(batch) for batch in batches(feed)]
+    assert sum(sizes) == 5 * SINGLE_MAX
+    assert max(sizes) > 1
+
+
+def test_single_records_have_the_order_of_their_times_and_tables_come_first(session: Any, kafka: Kafka, name: str) -> None:
+    for topic in (name, "a-table", "others"):
+        kafka.create_topic(topic)
+    producer = Producer({"bootstrap.servers": kafka.address})
+    for topic, value, at in ((name, b"s1", 20), (name, b"s2", 10), (name, b"s3", 30), ("a-table", b"t1", 10), ("a-table", b"t2", 30)):
+        producer.produce(topic, value, timestamp=at)
+    producer.produce("others", b"o1", timestamp=5)
+    producer.produce("others", b"o2", timestamp=40)
+    producer.flush()
+    feed = Feed(session, kafka, name, others=["a-table", "others"])
+    try:
+        feed.single({name}, {"a-table"})
+        until(lambda: feed.waiting() == 7)
+        assert [sorted(batch) for batch in batches(feed)] == [[b"o1", b"t1"], [b"s1"], [b"s2"], [b"t2"], [b"s3"], [b"o2"]]
+    finally:
+        feed.stop()
+        until(lambda: feeds(session) == 0)
 
 
 def test_a_tick_has_a_limit_of_records(feed: Feed, kafka: Kafka, name: str) -> None:

@@ -82,11 +82,15 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class RelationTarget:
-    """A relation whose net changes each tick returns; `errors`: the id of its error relation, or 0."""
+    """A relation whose net changes each tick returns; `errors`: the id of its error relation, or 0.
+
+    `repeats`: whether ticks of one record also return the rows that are removed and added again, for a table of ksqlDB.
+    """
 
     relation: int
     columns: tuple[Field, ...]
     errors: int
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,7 +236,8 @@ class _Builder:
         if item.id in self.relations:
             return
         stream = self.streams(item)
-        self.relations[item.id] = RelationTarget(item.id, item.columns, 0 if skips(item) else item.errors)
+        repeats = item.ksqldb is not None and item.ksqldb.type == "table"
+        self.relations[item.id] = RelationTarget(item.id, item.columns, 0 if skips(item) else item.errors, repeats)
         operators = stateful(stream)
         self.numbers[item.id] = {o: i for origins in (operators, leaves(stream)) for i, o in enumerate(origins)}
         self.fills[item.id] = backfill_inputs(item, stream)

@@ -87,6 +87,8 @@ class Circuits:
             circuit = circuit.without(removed)
         for relation in new.relations.values():
             circuit.relation(relation.relation, self._struct(_named(relation.columns)), relation.errors)
+            if relation.repeats:
+                circuit.repeats(relation.relation)
         for node in new.nodes.values():
             if isinstance(node, SourceNode):
                 decoder = self.decoder(node.decoder, opened)

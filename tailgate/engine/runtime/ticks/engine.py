@@ -18,6 +18,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tailgate.engine.plan.circuit.graph import Graph
+from tailgate.engine.plan.circuit.single_records import single_records
 from tailgate.engine.plan.explain import Statistics
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.kafka import transactions
@@ -126,6 +127,8 @@ class Engine(EngineLog):
             running = {o.node for o in graph.operators}
             self.runner.sums = {key: sum for key, sum in self.runner.sums.items() if key[0] in running}
             self._source.tables(self.inbox.location, [s.channel for s in graph.sources if s.channel.startswith(TABLE)])
+            if self.is_local and self.parallelism == 1:  # otherwise each tick is a job
+                self.runner.single(single_records(graph))
             self.inputs.update(() if entry is None else entry.restart)
 
         with self.boundary:

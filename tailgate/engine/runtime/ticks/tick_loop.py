@@ -24,6 +24,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from tailgate.engine.plan.circuit.single_records import SingleRecords
 from tailgate.engine.runtime.kafka.requests import Offsets
 from tailgate.engine.runtime.ticks.tick_result import Ticked, ticked
 
@@ -47,12 +48,14 @@ class TickFailed(RuntimeError):
 class Ends:
     """The positions of the inputs at the end of a tick, the Kafka readers by name.
 
-    `oldest`: by channel, the time of the oldest record that the tick has read, and when it arrived.
+    `oldest`: by channel, the time of the oldest record that the tick has read, and when it arrived. `single`: the time of the only
+    record, if the tick was limited to it.
     """
 
     inbox: int
     offsets: Mapping[str, Offsets]
     oldest: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    single: int | None = None
 
 
 class TickLoop:
@@ -96,7 +99,7 @@ class TickLoop:
         if self._receive(1) != b"R":
             raise TickFailed(self._java.failure(""))
         ends = json.loads(self._message())
-        return Ends(ends["inbox"], ends["readers"], ends["oldest"]), ticked(self._message())
+        return Ends(ends["inbox"], ends["readers"], ends["oldest"], ends.get("single")), ticked(self._message())
 
     def committed(self) -> None:
         """Records that the log contains the last tick. Otherwise the next one repeats it."""
@@ -126,6 +129,10 @@ class TickLoop:
     def add(self, name: str, reader: Any, offsets: Offsets) -> None:
         """Adds a `tailgate.sources.KafkaReader`, which replaces that of the same name."""
         self._java.add(name, reader, json.dumps(offsets))
+
+    def single(self, of: SingleRecords) -> None:
+        """Sets the channels of which a tick reads one record while few wait."""
+        self._java.single(sorted(of.streams), sorted(of.tables))
 
     def remove(self, name: str) -> None:
         """Removes a reader, if there is one of this name."""

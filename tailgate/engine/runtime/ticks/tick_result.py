@@ -39,7 +39,7 @@ class Failure:
 class Ticked:
     """The result of a tick.
 
-    `changes`: by relation, an Arrow stream, or a file with a large one, which the receiver removes.
+    `changes`: by relation, an Arrow stream, or a file with a large one, which the receiver removes. `repeated`: see Header.
     `state`: opaque value for the next tick. `counters`: "<source>.<what>" → number. `forgotten`:
     nodes whose state has been removed. `due`: time in ms at which a tick is needed next. `sums`: by
     operator and partition, the sum of its input, or None if unknown. `lineage`: versions of the
@@ -48,6 +48,7 @@ class Ticked:
     """
 
     changes: tuple[tuple[int, memoryview | Path], ...]
+    repeated: tuple[tuple[int, memoryview], ...]
     state: str
     counters: Mapping[str, int]
     forgotten: tuple[int, ...]
@@ -70,7 +71,11 @@ def ticked(message: bytes | bytearray) -> Ticked:
     for relation, _, size, file in head["relations"]:
         changes.append((relation, view[at : at + size] if file is None else Path(file)))
         at += size
+    repeated: list[tuple[int, memoryview]] = []
+    for relation, size in head["repeated"]:
+        repeated.append((relation, view[at : at + size]))
+        at += size
     sums = {(node, partition): (one, other) if is_known else None for node, partition, is_known, one, other in head["sums"]}
     figures = head["due"], sums, head["lineage"], sizes, head["released"], tuple(Failure(*failure) for failure in head["failures"])
     took = tuple((step, nanoseconds) for step, nanoseconds in head["took"])
-    return Ticked(tuple(changes), head["state"], head["counters"], tuple(head["forgotten"]), *figures, took)
+    return Ticked(tuple(changes), tuple(repeated), head["state"], head["counters"], tuple(head["forgotten"]), *figures, took)

@@ -17,6 +17,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from tailgate.engine.plan.circuit.single_records import SingleRecords
 from tailgate.engine.plan.views.sharing import Sum
 from tailgate.engine.runtime.kafka.readers import merged
 from tailgate.engine.runtime.state.files import changelogs
@@ -77,6 +78,7 @@ class TickRunner:
         self.figures = TickFigures()
         self.trace: Callable[[TickAge, Ticked], None] | None = None  # of each committed tick, with --otlp
         self.loop: TickLoop | None = None  # while `run` runs
+        self._single = SingleRecords()
         # of the newest ticks, in ms, from the start to the durable entry
         self.durations: deque[float] = deque(maxlen=DURATIONS)
         self._due = NEVER  # the time in ms at which the newest tick wants the next one
@@ -88,9 +90,9 @@ class TickRunner:
         with self._log.boundary:
             self._log.writer.check()
             self._discard_results()
-            loop = TickLoop(self._session, self._inbox.location, self._log.newest.inbox)
+            loop = self.loop = TickLoop(self._session, self._inbox.location, self._log.newest.inbox)
+            loop.single(self._single)
         self._log.on_end(loop.wake)
-        self.loop = loop
         self._inputs.start(loop)
         try:
             while not self._log.stopping:
@@ -108,6 +110,12 @@ class TickRunner:
             self._log.finish()
             loop.close()
         self._log.raise_failure()
+
+    def single(self, of: SingleRecords) -> None:
+        """Sets the channels of which a tick reads one record while few wait. The caller holds the boundary."""
+        changed, self._single = of != self._single, of
+        if changed and self.loop is not None:
+            self.loop.single(of)
 
     def wake(self) -> None:
         """Runs a tick without another reason."""
@@ -169,6 +177,7 @@ class TickRunner:
         changes += of_tables
         files = changelogs(self._log.lake, newest, result.state)
         fields |= {"state": result.state, "files": files, "writes": writes, "released": result.released}
+        fields |= {"single": ends.single, "repeated": result.repeated}
         if self._log.uploaded is not None:
             fields["extra"] = {**fields["extra"], UPLOADED: self._log.uploaded}
         self._log.append(changes, time=time_ms, inbox=ends.inbox, checkpoint="", batch=-1, **fields)

@@ -70,6 +70,7 @@ public final class Circuit implements Serializable {
   final TreeMap<Integer, Node> nodes = new TreeMap<>();
   public final TreeMap<Integer, StructType> relations = new TreeMap<>();
   final TreeSet<Integer> forgotten = new TreeSet<>();
+  final TreeSet<Integer> repeating = new TreeSet<>();
   /** The operators in the order in which they run: by level. */
   public Operator[] order;
   public final Map<String, List<Node.Source>> channels = new HashMap<>();
@@ -148,6 +149,12 @@ public final class Circuit implements Serializable {
     }
   }
 
+  /** Lets ticks of a single record report the rows of a relation that are removed and added again ({@link TickResult#message}). */
+  public void repeats(int relation) {
+    building();
+    repeating.add(relation);
+  }
+
   /** Adds an edge from a source or operator to a relation. */
   public void output(int from, Dataset<Row> shape, int relation) { link(from, false, shape, relation, Node.Edge.RELATION); }
 
@@ -176,6 +183,7 @@ public final class Circuit implements Serializable {
     parts.get("links").forEach(l -> places.add(new Place(l.get(0).asInt(), l.get(1).asInt() == 1, l.get(2).asInt(), l.get(3).asInt())));
     Circuit from = failed ? SerializationUtils.clone(this) : this, copy = new Circuit();
     for (Target t : from.targets) if (!relations.contains(t.relation)) copy.relation(t.relation, t.row, t.errors);
+    for (int relation : from.repeating) if (!relations.contains(relation)) copy.repeats(relation);
     from.nodes.forEach((id, node) -> {
       if (!nodes.contains(id)) copy.add(id, node.copy());
     });
@@ -448,8 +456,8 @@ public final class Circuit implements Serializable {
     return stages(session).run(batch, statePath, time, stateIds, partitions);
   }
 
-  /** Runs one tick with one partition in the calling thread. */
-  TickResult tick(List<TickInput.Part> parts, SparkSession session, String statePath, long time, String stateIds) {
-    return stages(session).run(parts, statePath, time, stateIds);
+  /** Runs one tick with one partition in the calling thread. `single`: whether the parts are a single record. */
+  TickResult tick(List<TickInput.Part> parts, SparkSession session, String statePath, long time, String stateIds, boolean single) {
+    return stages(session).run(parts, statePath, time, stateIds, single);
   }
 }

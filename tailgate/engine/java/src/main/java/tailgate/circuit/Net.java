@@ -45,6 +45,18 @@ final class Net {
     if (size > memory) spill();
   }
 
+  /** Returns an Arrow stream of the rows whose changes cancel each other out, with the weight 0. Returns null if there are none. */
+  Sent repeated(int relation) {
+    if (parts != null) return null;  // there are few rows in a tick of one record
+    try {
+      ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+      long n = write(Channels.newChannel(bytes), true);
+      return n == 0 ? null : new Sent(Sent.REPEATED, relation, bytes.toByteArray(), n);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   /**
    * Returns an Arrow stream of the rows and `__weight`: as bytes, or as the name of a file below
    * `results`. Returns null if there are no changes.
@@ -53,7 +65,7 @@ final class Net {
     try {
       if (parts == null) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream((int) Math.min(FIRST_BYTES + size, ARROW_BATCH_BYTES));
-        long n = write(Channels.newChannel(bytes));
+        long n = write(Channels.newChannel(bytes), false);
         return n == 0 ? null : new Sent(Node.Edge.RELATION, relation, bytes.toByteArray(), n);
       }
       spill();
@@ -61,7 +73,7 @@ final class Net {
       Path file = Files.createDirectories(Path.of(results)).resolve(UUID.randomUUID() + ".arrow");
       long n;
       try (WritableByteChannel out = Files.newByteChannel(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
-        n = write(out);
+        n = write(out, false);
       }
       Files.delete(folder);
       if (n == 0) Files.delete(file);
@@ -117,25 +129,26 @@ final class Net {
     Files.delete(part(i));
   }
 
-  private long write(WritableByteChannel out) throws IOException {
+  private long write(WritableByteChannel out, boolean zero) throws IOException {
     try (ArrowChanges stream = new ArrowChanges(schema, out)) {
       long n = 0;
       for (int i = 0; i < (parts == null ? 1 : PARTS); i++) {
         if (parts != null) read(i);
-        n += write(stream);
+        n += write(stream, zero);
       }
       stream.end();
       return n;
     }
   }
 
-  private long write(ArrowChanges stream) throws IOException {
+  /** Writes the rows with a weight of zero, or the others. */
+  private long write(ArrowChanges stream, boolean zero) throws IOException {
     byte[][] batch = new byte[Math.min(rows.size(), ARROW_BATCH_ROWS)][];
     long[] weights = new long[batch.length];
     long n = 0, bytes = 0;
     int inBatch = 0;
     for (RowMap.Entry<long[]> e : rows) {
-      if (e.value[0] == 0) continue;
+      if ((e.value[0] == 0) != zero) continue;
       batch[inBatch] = e.key;
       weights[inBatch++] = e.value[0];
       bytes += e.key.length;

@@ -16,7 +16,8 @@ import tailgate.state.StateIds;
  * <p>If `kind` is 0 or above, it is a port: a change for the operator `to`, with its {@link tailgate.rows.Change#order}. Below 0 it is one of
  *
  * <pre>   Edge.RELATION  a change of relation `to`; at the end, all its changes as an Arrow stream of n rows
- *   FILE           the same, with the name of a file that holds the stream
+ *   REPEATED       rows of relation `to` that changes removed and added again, as an Arrow stream of n rows
+ *   FILE           the same as RELATION, with the name of a file that holds the stream
  *   STATE          the id of the version that store `to` committed in partition n; the order is the number of
  *                  its versions without an uploaded snapshot
  *   COUNT          source `to` read n records; the bytes are the number of dead letters, the number of bytes, and the newest time in ms
@@ -31,7 +32,7 @@ import tailgate.state.StateIds;
  */
 public record Sent(int kind, int to, byte[] bytes, long n, long order) implements Serializable {
   static final int STATE = -2, COUNT = -3, COUNTS = 4, REMAINS = -4, DUE = -5, FILE = -6, STATISTICS = -7, LATE = -8, RELEASED = -9;
-  static final int FAILURE = -10, TOOK = -11, DECODING = -1, COMMITTING = Integer.MAX_VALUE;
+  static final int FAILURE = -10, TOOK = -11, REPEATED = -12, DECODING = -1, COMMITTING = Integer.MAX_VALUE;
   /** The parts of a record, instead of a port. */
   static final int VALUE = -2, KEY = -3;
 

@@ -91,7 +91,7 @@ final class Stages {
    * Runs a tick with one partition in the calling thread, without a job. A tick that has nothing for the
    * circuit leaves the state as it is and does not open it.
    */
-  TickResult run(List<TickInput.Part> parts, String statePath, long time, String stateIds) {
+  TickResult run(List<TickInput.Part> parts, String statePath, long time, String stateIds, boolean single) {
     StateIds ids = StateIds.parse(stateIds, 1);
     Circuit used = own != null ? own : copy();
     own = null;
@@ -100,7 +100,8 @@ final class Stages {
       sent = LocalTask.run(context, properties(), () -> {
         try (TickInput.Rows rows = new TickInput.Rows(parts)) {
           if (!rows.skip(used::reads) && used.rests()) return List.of();
-          return opening.use(storeId(statePath, 0, 0), ids.store(0), store -> Tick.all(used, new State(store), time, statePath + RESULTS, rows));
+          return opening.use(storeId(statePath, 0, 0), ids.store(0),
+              store -> Tick.all(used, new State(store), time, statePath + RESULTS, rows, single));
         }
       });
     } catch (Exception | Error e) {
@@ -194,7 +195,7 @@ final class Stages {
   }
 
   private TickResult result(List<Sent> sent, StateIds ids, String statePath) {
-    List<Sent> relations = new ArrayList<>(), statistics = new ArrayList<>();
+    List<Sent> relations = new ArrayList<>(), repeated = new ArrayList<>(), statistics = new ArrayList<>();
     List<StateIds.Committed> committed = new ArrayList<>();
     Map<String, Long> counters = new TreeMap<>();
     Map<Integer, Long> released = new TreeMap<>(), took = new TreeMap<>();
@@ -205,6 +206,7 @@ final class Stages {
     for (Sent s : sent)
       switch (s.kind()) {
         case Node.Edge.RELATION, Sent.FILE -> relations.add(s);
+        case Sent.REPEATED -> repeated.add(s);
         case Sent.STATE -> {
           committed.add(s.committed());
           lineage = Math.max(lineage, (int) s.order());
@@ -229,7 +231,7 @@ final class Stages {
     Statistics.of(statePath).add(circuit, statistics);
     relations.sort(Comparator.comparingInt(Sent::to));
     int[] removed = forgotten.stream().mapToInt(i -> i).toArray();
-    return new TickResult(relations, ids.after(committed).toString(), counters, removed, due, statistics, released, failures, took);
+    return new TickResult(relations, repeated, ids.after(committed).toString(), counters, removed, due, statistics, released, failures, took);
   }
 
   static <T> ClassTag<T> tag(Class<T> type) { return scala.reflect.ClassTag$.MODULE$.apply(type); }

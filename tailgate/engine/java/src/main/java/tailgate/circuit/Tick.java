@@ -39,6 +39,8 @@ public final class Tick {
   private final int partition, partitions;
   private long due = Long.MAX_VALUE;
   private final boolean exchanged;
+  /** Whether the tick reads a single record. Groups that it leaves as they are remove and add their row: a row that is repeated. */
+  public final boolean single;
   private final Pending[] pending;  // changes to process, per operator; null if none have arrived
   private final State.Input[] inputs;  // per operator
   private final TreeMap<Integer, Net> relations = new TreeMap<>();
@@ -77,12 +79,17 @@ public final class Tick {
   private UnsafeProjection errors;  // created on first use: that takes as long as a hundred rows
 
   private Tick(Circuit circuit, State state, long time, int partition, int partitions, boolean exchanged) {
+    this(circuit, state, time, partition, partitions, exchanged, false);
+  }
+
+  private Tick(Circuit circuit, State state, long time, int partition, int partitions, boolean exchanged, boolean single) {
     this.circuit = circuit;
     this.state = state;
     this.time = time;
     this.partition = partition;
     this.partitions = partitions;
     this.exchanged = exchanged;
+    this.single = single;
     this.held = new long[circuit.order.length];
     this.orders = new long[circuit.order.length];
     this.done = new long[circuit.order.length][Statistics.WIDTH];
@@ -93,7 +100,12 @@ public final class Tick {
 
   /** Runs the whole circuit in the only partition. */
   public static List<Sent> all(Circuit circuit, State state, long time, String results, Iterator<InternalRow> batch) {
-    Tick tick = new Tick(circuit, state, time, 0, 1, false);
+    return all(circuit, state, time, results, batch, false);
+  }
+
+  /** Runs the whole circuit in the only partition. `single`: whether the batch is a single record. */
+  static List<Sent> all(Circuit circuit, State state, long time, String results, Iterator<InternalRow> batch, boolean single) {
+    Tick tick = new Tick(circuit, state, time, 0, 1, false, single);
     tick.records(batch);
     for (Operator o : circuit.order) {
       long began = System.nanoTime();
@@ -543,6 +555,8 @@ public final class Tick {
     try {
       Sent sent = changes.sent(relation, results);
       if (sent != null) notes.add(sent);
+      Sent repeated = single && circuit.repeating.contains(relation) ? changes.repeated(relation) : null;
+      if (repeated != null) notes.add(repeated);
     } catch (RuntimeException e) {
       throw OperatorFailed.of(relation, e);
     }

@@ -22,6 +22,7 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.*;
 import org.apache.spark.util.UninterruptibleThread;
 import tailgate.sources.InboxSource;
+import tailgate.sources.KafkaFeed;
 import tailgate.sources.KafkaReader;
 import tailgate.sources.RecordAges;
 import tailgate.state.Snapshots;
@@ -52,11 +53,13 @@ public final class TickLoop implements AutoCloseable {
   private final String folder;
   private final Input inbox;
   private final List<Input> readers = new CopyOnWriteArrayList<>();
+  private volatile Set<String> singleStreams = Set.of(), singleTables = Set.of();  // channels of which a tick reads one record while few wait
   private final Queue<Input> removed = new ArrayDeque<>();
   private final Map<String, Throwable> failures = new ConcurrentHashMap<>();
   private final ServerSocketChannel server;
   private final long intervalNanos;
   private long began, ended;  // when the last tick started, and was committed
+  private boolean hurries;  // whether the next tick reads a single record that waits
   private final Thread thread = new UninterruptibleThread(this::serve, "tailgate-ticks");  // as Spark's tasks: required by its Kafka readers
   private volatile boolean closed, woken;
   private volatile Circuit circuit;
@@ -93,6 +96,19 @@ public final class TickLoop implements AutoCloseable {
     }
 
     boolean moved() { return !end.equals(start); }
+
+    /** Sets the channels of streams and of tables of which a tick reads one record while few wait. A rate limit excludes it. */
+    void single(Set<String> streams, Set<String> tables) {
+      if (stream instanceof KafkaFeed feed) feed.single(topics(streams), topics(tables));
+    }
+
+    private Set<String> topics(Set<String> channels) {
+      Set<String> topics = new HashSet<>();
+      for (String channel : channels) if (channel.startsWith(name + "/")) topics.add(channel.substring(name.length() + 1));
+      return topics;
+    }
+
+    boolean hasSingle() { return stream instanceof KafkaFeed feed && feed.hasSingle(); }
 
     /** Returns the ranges that the next tick reads. */
     List<TickInput.Part> parts() {
@@ -166,9 +182,17 @@ public final class TickLoop implements AutoCloseable {
     SparkSession.setActiveSession(session);
     Input replaced = readers.stream().filter(other -> other.name.equals(name)).findFirst().orElse(null);
     Input input = new Input(name, reader.stream(folder, session.sparkContext().isLocal()), offsets, replaced);
+    input.single(singleStreams, singleTables);
     remove(name);
     readers.add(input);
     InboxSource.look(folder);
+  }
+
+  /** Sets the channels of streams and of tables of which a tick reads one record while few wait ({@link KafkaFeed#single}). */
+  public void single(List<String> streams, List<String> tables) {
+    singleStreams = Set.copyOf(streams);
+    singleTables = Set.copyOf(tables);
+    for (Input reader : readers) reader.single(singleStreams, singleTables);
   }
 
   /** Removes a reader. It is closed when this loop's thread no longer uses it. */
@@ -258,13 +282,14 @@ public final class TickLoop implements AutoCloseable {
   /**
    * Waits until there is a reason for a tick: records of Kafka after the interval, a write before
    * it, because its session waits, but after a pause as long as the last tick, so that writes of
-   * many sessions share ticks. Returns the names of readers that failed, as JSON.
+   * many sessions share ticks. A single record that waits is a reason at once. Returns the names of
+   * readers that failed, as JSON.
    */
   private byte[] news() throws IOException {
     ArrayNode failed = JSON.createArrayNode();
     long interval = began + intervalNanos, write = Math.min(interval, 2 * ended - began);
-    InboxSource.pause(folder, null, write - System.nanoTime(), () -> woken || closed);
-    InboxSource.pause(folder, inbox.start, interval - System.nanoTime(), () -> woken || closed);
+    InboxSource.pause(folder, null, write - System.nanoTime(), () -> woken || closed || hurries);
+    InboxSource.pause(folder, inbox.start, interval - System.nanoTime(), () -> woken || closed || hurries);
     while (!look(failed) && !closed) {}
     woken = false;
     return JSON.writeValueAsBytes(failed);
@@ -315,7 +340,8 @@ public final class TickLoop implements AutoCloseable {
       List<TickInput.Part> parts = new ArrayList<>(inbox.parts());
       for (Input reader : readers) parts.addAll(reader.parts());
       ends = ends();
-      result = result(parts, statePath, time, stateIds, partitions).message();
+      boolean single = readers.stream().anyMatch(reader -> reader.moved() && KafkaFeed.single(reader.end) != null);
+      result = result(parts, single, statePath, time, stateIds, partitions).message();
     } catch (Exception | Error e) {
       failures.put("", e);
       write(channel, ByteBuffer.wrap(new byte[] {'X'}));
@@ -326,14 +352,14 @@ public final class TickLoop implements AutoCloseable {
     write(channel, ByteBuffer.wrap(result));
   }
 
-  private TickResult result(List<TickInput.Part> parts, String statePath, long time, String stateIds, int partitions) {
-    if (partitions == 1 && session.sparkContext().isLocal()) return circuit.tick(parts, session, statePath, time, stateIds);
+  private TickResult result(List<TickInput.Part> parts, boolean single, String statePath, long time, String stateIds, int partitions) {
+    if (partitions == 1 && session.sparkContext().isLocal()) return circuit.tick(parts, session, statePath, time, stateIds, single);
     return circuit.tick(new TickInput(session.sparkContext(), parts), session, statePath, time, stateIds, partitions);
   }
 
   /**
    * Returns the ends of the inputs and the oldest records before them: `{"inbox": number of the entry,
-   * "readers": {name: offsets}, "oldest": {channel: [time, arrival]}}`.
+   * "readers": {name: offsets}, "oldest": {channel: [time, arrival]}}`, with `"single": time` of the single record, if the tick has one.
    */
   private byte[] ends() throws IOException {
     ObjectNode all = JSON.createObjectNode();
@@ -342,6 +368,8 @@ public final class TickLoop implements AutoCloseable {
     for (Input reader : readers) {
       of.set(reader.name, JSON.readTree(reader.end.json()));
       if (!reader.moved()) continue;
+      Long single = KafkaFeed.single(reader.end);
+      if (single != null) all.put("single", single);
       String prefix = reader.name + "/";
       reader.oldest().forEach((topic, r) -> oldest.putArray(prefix + topic).add(r.time()).add(r.arrival()));
     }
@@ -352,6 +380,7 @@ public final class TickLoop implements AutoCloseable {
     ended = System.nanoTime();
     for (Input reader : readers) reader.commit();
     inbox.commit();
+    hurries = readers.stream().anyMatch(Input::hasSingle);
     InboxSource.look(folder);  // a limit may have left records that rang before
   }
 

@@ -8,13 +8,14 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.*;
+import java.util.stream.Stream;
 import tailgate.state.Snapshots;
 import tailgate.state.State;
 
 /** The result of a tick: the net changes of relations, and the ids of the new state. */
 public final class TickResult {
   private static final ObjectMapper JSON = new ObjectMapper();
-  private final List<Sent> relations;
+  private final List<Sent> relations, repeated;
   private final String stateIds;
   private final Map<String, Long> counters;
   private final int[] forgotten;
@@ -30,9 +31,10 @@ public final class TickResult {
    */
   public record Failure(int to, int port, String message, long rows) {}
 
-  TickResult(List<Sent> relations, String stateIds, Map<String, Long> counters, int[] forgotten, long due, List<Sent> statistics,
-      Map<Integer, Long> released, List<Failure> failures, Map<Integer, Long> took) {
+  TickResult(List<Sent> relations, List<Sent> repeated, String stateIds, Map<String, Long> counters, int[] forgotten, long due,
+      List<Sent> statistics, Map<Integer, Long> released, List<Failure> failures, Map<Integer, Long> took) {
     this.relations = relations;
+    this.repeated = repeated;
     this.stateIds = stateIds;
     this.counters = counters;
     this.forgotten = forgotten;
@@ -113,10 +115,11 @@ public final class TickResult {
 
   /**
    * Returns the whole result in one message, since every call from the driver is a round trip:
-   * length of the JSON (4 bytes, big-endian), JSON, and the streams of the relations.
+   * length of the JSON (4 bytes, big-endian), JSON, the streams of the relations, and those of rows that are repeated, which the
+   * single record of the tick has removed and added again.
    *
    * <pre>   {"relations": [[id, rows, bytes of its stream, null or the file], …], "state": …, "counters": {…},
-   * "forgotten": […], "due": …, "sums": […], "lineage": n, "released": {…},
+   * "repeated": [[id, bytes of its stream], …], "forgotten": […], "due": …, "sums": […], "lineage": n, "released": {…},
    * "failures": [[node or relation, port, message, rows], …], "took": [[step, nanoseconds], …]}</pre>
    *
    * <p>A step is "decode", "level n" or "state"; of several partitions, the longest counts.
@@ -128,6 +131,8 @@ public final class TickResult {
       byte[] changes = changes(i);
       all.addArray().add(relations.get(i).to()).add(rows(i)).add(changes == null ? 0 : changes.length).add(file(i));
     }
+    ArrayNode again = head.putArray("repeated");
+    for (Sent s : repeated) again.addArray().add(s.to()).add(s.bytes().length);
     head.put("state", stateIds).put("due", due).put("lineage", Snapshots.lineage());
     ObjectNode counts = head.putObject("counters");
     counters.forEach(counts::put);
@@ -147,10 +152,11 @@ public final class TickResult {
     }
     try {
       byte[] json = JSON.writeValueAsBytes(head);
-      int size = relations.stream().mapToInt(sent -> sent.kind() == Sent.FILE ? 0 : sent.bytes().length)
+      int size = Stream.concat(relations.stream(), repeated.stream()).mapToInt(sent -> sent.kind() == Sent.FILE ? 0 : sent.bytes().length)
           .reduce(4 + json.length, Math::addExact);
       ByteBuffer message = ByteBuffer.allocate(size).putInt(json.length).put(json);
       for (int i = 0; i < relations.size(); i++) if (changes(i) != null) message.put(changes(i));
+      for (Sent s : repeated) message.put(s.bytes());
       return message.array();
     } catch (IOException e) {
       throw new UncheckedIOException(e);

@@ -31,12 +31,14 @@ import org.apache.spark.unsafe.types.UTF8String;
  * <pre>   broker ──poll──► queue, bounded ──► latestOffset(): as much as a tick may have
  *                       └─ring─► the loop        commit(): the records of the committed tick go</pre>
  *
+ * <p>A tick reads one record of certain topics while few of them wait ({@link SingleRecords}).
+ *
  * <p>Records stay in the queue until the tick that read them is committed, so a tick can be
  * repeated. Only committed records are read; aborted ones and the markers of transactions advance
  * the positions. Tasks of this process read the queue; those of other processes receive the records
  * with their description ({@link FetchedRows}).
  */
-final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, RecordAges {
+public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, RecordAges {
   private static final ObjectMapper JSON = new ObjectMapper();
   // limits of a tick: 0.5 s of work, so that a source that catches up delays others little
   static final int TICK_RECORDS_MAX = Integer.getInteger("tailgate.tick.rows", 50_000);  // engine.runtime.spark.jvm
@@ -77,14 +79,16 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
    */
   private record Fetched(TopicPartition partition, InternalRow row, long bytes, long next, long time, long[] times, long arrival) {}
 
-  /** The next offset of each partition, and how many entries of the queue come before. */
+  /** The next offset of each partition, how many entries of the queue come before, and the time of a single record, or null. */
   private static final class At extends Offset {
     final SortedMap<TopicPartition, Long> next = new TreeMap<>(ORDER);
     final int entries;
+    final Long single;
 
-    At(Map<TopicPartition, Long> next, int entries) {
+    At(Map<TopicPartition, Long> next, int entries, Long single) {
       this.next.putAll(next);
       this.entries = entries;
+      this.single = single;
     }
 
     @Override public String json() {
@@ -110,10 +114,11 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   private volatile Unanswered unanswered = new Unanswered(Map.of());
   // the following are guarded by this object
   private final ArrayDeque<Fetched> queue = new ArrayDeque<>();
+  private final SingleRecords singles = new SingleRecords();
   private final List<Long> planned = new ArrayList<>();  // the numbers of the parts of the tick that is not committed
   private Map<TopicPartition, Long> committed;  // positions before the queue
   private final Map<TopicPartition, Long> queued = new HashMap<>();  // positions after the queue
-  private At next = new At(Map.of(), 0);  // the end that is fixed for the next tick
+  private At next = new At(Map.of(), 0, null);  // the end that is fixed for the next tick
   private KafkaConsumer<byte[], byte[]> consumer;
   private long queuedBytes;
   private RuntimeException failure;
@@ -142,6 +147,22 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   }
 
   @Override public synchronized int waiting() { return queue.size(); }
+
+  /** Sets the topics of streams and of tables of which a tick reads one record while few wait. */
+  public synchronized void single(Set<String> streams, Set<String> tables) { singles.set(streams, tables); }
+
+  /** Returns whether the next tick reads a single record, for which it need not wait. */
+  public synchronized boolean hasSingle() { return singles.allow(countSingles()); }
+
+  /** Returns the time of the single record to which a tick with this end is limited, in milliseconds, or null. */
+  public static Long single(Offset end) { return end instanceof At at ? at.single : null; }
+
+  private int countSingles() {
+    if (singles.none()) return 0;
+    int count = 0;
+    for (Fetched f : queue) if (f.row != null && singles.has(f.partition.topic()) && ++count == SingleRecords.most()) break;
+    return count;
+  }
 
   @Override public Set<String> unanswered() { return unanswered.topics(); }
 
@@ -190,10 +211,12 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
         probe(consumer);
         probed = System.nanoTime();
       }
-      paused = count > 0 && count < PAUSE_RECORDS_MAX;
+      paused = count > 0 && count < PAUSE_RECORDS_MAX && !fetchesAtOnce();
       if (paused) pause();
     }
   }
+
+  private synchronized boolean fetchesAtOnce() { return singles.fetchesAtOnce(); }
 
   private void pause() throws InterruptedException {
     TimeUnit.NANOSECONDS.sleep(PAUSE_MIN_NANOS);
@@ -231,9 +254,19 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   private synchronized void add(List<Fetched> news) throws InterruptedException {
     while (!closed && isFull()) wait(ROOM_MS);
     if (closed) return;
-    queue.addAll(news);
+    queue.addAll(singles.none() ? news : merged(news));
     queued.putAll(fetched);
     hold(news.stream().mapToLong(Fetched::bytes).sum());
+  }
+
+  /** Merges the records of partitions by their times, as a tick does; those of a partition keep their order. */
+  private List<Fetched> merged(List<Fetched> news) {
+    Map<TopicPartition, Long> latest = new HashMap<>();
+    Map<Fetched, Long> times = new IdentityHashMap<>();
+    for (Fetched f : news) times.put(f, latest.merge(f.partition, f.time, Math::max));
+    List<Fetched> merged = new ArrayList<>(news);
+    merged.sort(Comparator.<Fetched>comparingLong(times::get).thenComparing(f -> !singles.isTable(f.partition.topic())));
+    return merged;
   }
 
   private boolean isFull() {
@@ -299,7 +332,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
       unanswered = new Unanswered(at);
       thread.start();
     }
-    return new At(at, 0);
+    return new At(at, 0, null);
   }
 
   @Override public ReadLimit getDefaultReadLimit() { return ReadLimit.maxRows(TICK_RECORDS_MAX); }
@@ -309,14 +342,17 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     if (failure != null) throw failure;
     long records = limit instanceof ReadMaxRows rows ? Math.min(TICK_RECORDS_MAX, rows.maxRows()) : TICK_RECORDS_MAX, bytes = 0;
     Map<TopicPartition, Long> ends = new HashMap<>(committed);
+    boolean few = singles.allow(countSingles());
+    Long single = null;
     int entries = 0;
     for (Fetched f : queue) {
       bytes += f.bytes;
-      if (f.row != null && --records < 0 || bytes > TICK_BYTES_MAX && entries > 0) break;
+      if (f.row != null && (single != null || --records < 0) || bytes > TICK_BYTES_MAX && entries > 0) break;
       ends.put(f.partition, f.next);
       entries++;
+      if (few && f.row != null && singles.has(f.partition.topic())) single = f.times == null ? f.time : f.times[0];
     }
-    return next = new At(ends, entries);
+    return next = new At(ends, entries, single);
   }
 
   /** Returns the oldest records of the queue, up to the end of a tick. Records without a time are left out. */
@@ -370,7 +406,8 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     forget();
     for (int left = ((At) end).entries; left > 0 && !queue.isEmpty(); left--) hold(-queue.poll().bytes);
     committed.putAll(((At) end).next);
-    next = new At(committed, 0);
+    if (((At) end).single != null) singles.ticked();
+    next = new At(committed, 0, null);
     notifyAll();
   }
 
