@@ -143,8 +143,7 @@ def _engine(lake: Lake) -> tuple[dict[str, Any], control.Answer]:
     try:
         answer = engines.ask(announcement, control.STATUS, ANSWER_S)
     except (OSError, http.client.HTTPException, ValueError):
-        ended = announcement.machine.is_here and not announcement.process.lives()
-        return {"state": "ended unexpectedly" if ended else "not answering", **engine}, {}
+        return {"state": "ended unexpectedly" if announcement.has_ended else "not answering", **engine}, {}
     return {"state": "running", **engine}, answer
 
 

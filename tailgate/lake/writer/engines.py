@@ -18,6 +18,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.host import process_tls
 from tailgate.lake.host.processes import Machine, Process
 from tailgate.lake.store import Lock, NoLocks, documents
+from tailgate.lake.store.announcements import machine_of
 from tailgate.lake.store.documents import Document
 from tailgate.lake.store.stand_by import EXPIRED_LOOKS, LOOKS
 
@@ -83,6 +84,11 @@ class Announcement:
     jvm: Process | None
     certificate: str | None = None
 
+    @property
+    def has_ended(self) -> bool:
+        """Returns whether the engine was on this machine and does not exist any more."""
+        return self.machine.is_here and not self.process.lives()
+
     @staticmethod
     def mine(epoch: int, address: str, token: str, jvm: int | None, certificate: str | None = None) -> Announcement:
         """Returns the announcement of this process. `jvm`: the id of its JVM's process."""
@@ -104,8 +110,7 @@ def announced(lake: Lake) -> Announcement | None:
 def _announcement(data: Document) -> Announcement:
     jvm = None if data["jvm"] is None else Process(**data["jvm"])
     process = Process(**data["process"])
-    machine = Machine(data["host"], data.get("machine", ""))
-    return Announcement(data["epoch"], data["address"], data["token"], machine, process, jvm, data.get("certificate"))
+    return Announcement(data["epoch"], data["address"], data["token"], machine_of(data), process, jvm, data.get("certificate"))
 
 
 def renew(lake: Lake, epoch: int) -> bool:

@@ -172,10 +172,7 @@ def _engine(announcement: engines.Announcement | None) -> Engine:
     try:
         answer = engines.ask(announcement, control.HEALTH, ANSWER_S)
     except (OSError, http.client.HTTPException, ValueError):
-        return Engine(
-            "not answering" if not announcement.machine.is_here or announcement.process.lives() else "ended unexpectedly",
-            announcement.epoch,
-        )
+        return Engine("ended unexpectedly" if announcement.has_ended else "not answering", announcement.epoch)
     return Engine("running", announcement.epoch, answer)
 
 
