@@ -183,11 +183,13 @@ def state_files(backup: Path) -> list[str]:
 
 def _uploaded(backup: Path) -> list[str]:
     """Returns the list of uploaded files that a backup's newest entry names, and those of them that the backup has."""
-    store, header = Lake(backup).store, Lake(backup).log.newest()
-    listed = None if header is None else uploaded_state.read(store, header)
+    lake = Lake(backup)
+    header = lake.log.newest()
+    listed = None if header is None else uploaded_state.read(lake.store, header)
     if header is None or listed is None:
         return []
-    return [name for name in (uploaded_state.name_of(header.extra[uploaded_state.UPLOADED]), *listed["files"]) if store.exists(name)]
+    names = (uploaded_state.name_of(header.extra[uploaded_state.UPLOADED]), *listed["files"])
+    return [name for name in names if lake.store.exists(name)]
 
 
 # ---- the image -----------------------------------------------------------------------------------------------------------------
