@@ -6,6 +6,7 @@ import gc
 import sys
 import threading
 import weakref
+from collections.abc import Callable, Iterator
 
 import duckdb
 import pyarrow as pa
@@ -150,72 +151,71 @@ class Cycle:
         self.itself = self
 
 
+@pytest.fixture
+def collector() -> Iterator[None]:
+    """Restores the settings of the garbage collector."""
+    callbacks, thresholds = list(gc.callbacks), gc.get_threshold()
+    yield
+    gc.enable()
+    gc.callbacks[:] = callbacks
+    gc.set_threshold(*thresholds)
+    gc.unfreeze()
+
+
+def check_examined_after_growth(alive: weakref.ref[Cycle], collect: Callable[[], object]) -> None:
+    """Checks that garbage which is frozen is collected by the second full collection after the memory in use has grown."""
+    gc.disable()
+    more = [[None] for _ in range(garbage.GROWTH * sys.getallocatedblocks() // 2)]  # 2 blocks each
+    collect()
+    assert gc.get_freeze_count() == 0
+    gc.collect()
+    assert alive() is None
+    assert gc.get_freeze_count() > len(more)
+
+
+@pytest.mark.usefixtures("collector")
 def test_survivors_of_a_full_collection_are_examined_again_when_the_memory_in_use_has_grown() -> None:
-    callbacks, thresholds = list(gc.callbacks), gc.get_threshold()
-    try:
-        garbage.freeze_survivors()
-        cycle = Cycle()
-        alive = weakref.ref(cycle)
-        gc.collect()
-        del cycle
-        gc.collect()
-        assert alive() is not None, "the collector examines all objects each time"
-        gc.disable()
-        more = [[None] for _ in range(garbage.GROWTH * sys.getallocatedblocks() // 2)]  # 2 blocks each
-        gc.collect()
-        assert gc.get_freeze_count() == 0
-        gc.collect()
-        assert alive() is None
-        assert gc.get_freeze_count() > len(more)
-    finally:
-        gc.enable()
-        gc.callbacks[:] = callbacks
-        gc.set_threshold(*thresholds)
-        gc.unfreeze()
+    garbage.freeze_survivors()
+    cycle = Cycle()
+    alive = weakref.ref(cycle)
+    gc.collect()
+    del cycle
+    gc.collect()
+    assert alive() is not None, "the collector examines all objects each time"
+    check_examined_after_growth(alive, gc.collect)
 
 
+@pytest.mark.usefixtures("collector")
 def test_survivors_of_a_middle_collection_are_examined_again_when_the_memory_in_use_has_grown() -> None:
-    callbacks, thresholds = list(gc.callbacks), gc.get_threshold()
-    try:
-        garbage.freeze_survivors()
-        garbage.collect_new()  # its survivors become permanent: the memory in use is that of the last full collection
-        cycle = Cycle()
-        alive = weakref.ref(cycle)
-        gc.disable()
-        garbage.collect_new()
-        frozen = gc.get_freeze_count()
-        del cycle
-        garbage.collect_new()
-        assert alive() is not None and gc.get_freeze_count() >= frozen > 0
-        more = [[None] for _ in range(garbage.GROWTH * sys.getallocatedblocks() // 2)]
+    garbage.freeze_survivors()
+    garbage.collect_new()  # its survivors become permanent: the memory in use is that of the last full collection
+    cycle = Cycle()
+    alive = weakref.ref(cycle)
+    gc.disable()
+    garbage.collect_new()
+    frozen = gc.get_freeze_count()
+    del cycle
+    garbage.collect_new()
+    assert alive() is not None
+    assert gc.get_freeze_count() >= frozen > 0
+
+    def collect_twice() -> None:
         garbage.collect_new()
         garbage.collect_new()  # freezes nothing: the next full collection examines all
-        assert gc.get_freeze_count() == 0
-        gc.collect()
-        assert alive() is None
-        assert gc.get_freeze_count() > len(more)
-    finally:
-        gc.enable()
-        gc.callbacks[:] = callbacks
-        gc.set_threshold(*thresholds)
-        gc.unfreeze()
+
+    check_examined_after_growth(alive, collect_twice)
 
 
+@pytest.mark.usefixtures("collector")
 def test_a_collection_examines_few_new_objects() -> None:
-    callbacks, thresholds = list(gc.callbacks), gc.get_threshold()
     examined: list[int] = []
 
     def began(phase: str, info: dict[str, int]) -> None:
         if phase == "start" and info["generation"] >= garbage.MIDDLE:
             examined.append(len(gc.get_objects()))
 
-    try:
-        garbage.freeze_survivors()
-        gc.callbacks.append(began)
-        objects = [[None] for _ in range(50_000)]
-        assert len(objects) > len(examined) > 1
-        assert max(examined) < 6_000
-    finally:
-        gc.callbacks[:] = callbacks
-        gc.set_threshold(*thresholds)
-        gc.unfreeze()
+    garbage.freeze_survivors()
+    gc.callbacks.append(began)
+    objects = [[None] for _ in range(50_000)]
+    assert len(objects) > len(examined) > 1
+    assert max(examined) < 6_000
