@@ -64,7 +64,7 @@ def _parts(root: Any, others: dict[str, Any]) -> Parts:
 
 
 def _resolved(base: str, name: str) -> str:
-    """Returns the URI of a schema whose name is relative to another URI, or the name if one of them is not a URI."""
+    """Returns the URI of a schema whose name is relative to another URI, or the name if either is not a URI."""
     try:
         return urljoin(base, name)
     except ValueError:
