@@ -76,3 +76,9 @@ def test_the_longest_words_choose_the_parser(text: str, statement: str) -> None:
 def test_load_is_refused() -> None:
     with pytest.raises(FeatureNotSupported, match="LOAD is not supported"):
         parse("LOAD 'library'")
+
+
+@pytest.mark.parametrize("start", ["INSERT INTO s", "CREATE STREAM s AS", "CREATE OR REPLACE STREAM s AS"])
+def test_explain_of_a_query_of_ksqldb_needs_what_the_statement_does(start: str) -> None:
+    statement, explained = (parse(f"{word}{start} SELECT a FROM r EMIT CHANGES", "ksqldb") for word in ("", "EXPLAIN "))
+    assert KINDS[type(explained)].needs(explained) == KINDS[type(statement)].needs(statement) != ()

@@ -57,6 +57,7 @@ from tailgate.sql.statements.needs import (
     of_schema,
     of_sequence,
     of_show,
+    of_stream_insert,
     of_token,
 )
 from tailgate.sql.statements.parsers import (
@@ -273,7 +274,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(ksqldb.FollowKsqldb, {}, QUERY, lambda t: (HoldPrivilege("SELECT", t.reads),), rows=True),
     Kind(ksqldb.PullKsqldb, {}, QUERY, lambda t: (HoldPrivilege("SELECT", t.reads),), rows=True),
     Kind(ksqldb.InsertMessage, {}, CATALOG, of_owner, tag="INSERT 0 1"),
-    Kind(ksqldb.InsertStream, {}, CATALOG, lambda t: (*of_owner(t), *of_new_item(t)), tag="INSERT 0 0"),
+    Kind(ksqldb.InsertStream, {}, CATALOG, lambda t: of_stream_insert(t.name), tag="INSERT 0 0"),
     # schemas, roles and privileges
     Kind(d.CreateSchema, after("CREATE SCHEMA", schemas.create_schema), CATALOG, of_schema, tag="CREATE SCHEMA"),
     # A schema with the name of a role comes first in that role's search_path ($user).

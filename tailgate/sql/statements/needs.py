@@ -355,10 +355,15 @@ def of_explain(statement: q.Explain) -> Needs:
         case q.KsqldbQuery(CreateAs(name=new, replace=replaces)):
             return (CreateItem(Name(new), replaces),)
         case q.KsqldbQuery(InsertQuery(name=stream)):
-            return (OwnItems((Name(stream),)),)
+            return of_stream_insert(Name(stream))
         case k.CreateSink() as sink:
             return of_connected(sink)
     return ()
+
+
+def of_stream_insert(stream: Name) -> Needs:
+    """Returns the needs of INSERT INTO stream SELECT: the ownership of the stream, and CREATE for the view that the query is."""
+    return (OwnItems((stream,)), CreateItem(stream))
 
 
 def of_connection_use(statement: k.ValidateConnection) -> Needs:
