@@ -75,11 +75,7 @@ class Registry:
             if by_id
             else self._version(url, str(schema), "latest", access)
         )
-        if answer is None:
-            return None
-        names: dict[str, str] = {}
-        texts = self._texts(url, answer, access, names)
-        return RegisteredSchema(kind(answer), texts, tuple(names.items()))
+        return None if answer is None else self._with_references(url, answer, access)
 
     def latest(self, url: str, subject: str, settings: Settings = ()) -> str | None:
         access = self._vault.opened(settings)
@@ -115,13 +111,14 @@ class Registry:
             return None
         if kind(schema) != format:
             raise InvalidParameterValue(f"{what} is {kind(schema)}, not {format}", hint=f"Use FORMAT {kind(schema)}.")
-        return self._texts(url, schema, access)
+        return self._with_references(url, schema, access).texts
 
-    def _texts(self, url: str, schema: dict[str, Any], access: Mapping[str, str], names: dict[str, str] | None = None) -> tuple[str, ...]:
-        """Returns the schemas that a schema references, then the schema itself. Adds the names of references to `names`."""
+    def _with_references(self, url: str, schema: dict[str, Any], access: Mapping[str, str]) -> RegisteredSchema:
+        """Returns a schema with those that it references."""
         referenced: dict[str, str] = {}
-        self._references(url, schema, referenced, access, {} if names is None else names)
-        return (*referenced.values(), str(schema["schema"]))
+        names: dict[str, str] = {}
+        self._references(url, schema, referenced, access, names)
+        return RegisteredSchema(kind(schema), (*referenced.values(), str(schema["schema"])), tuple(names.items()))
 
     def _references(
         self, url: str, schema: dict[str, Any], schemas: dict[str, str], access: Mapping[str, str], names: dict[str, str]
