@@ -79,7 +79,8 @@ class SystemCatalog:
         that `asks_engine`. `description` has the columns if they are known.
         """
         plan = query.plan
-        computed = {table: session.computed(name) for name, table in database.COMPUTED.items() if table in database.needed(plan.tables)}
+        needed = database.needed(plan.tables)
+        computed = {table: session.computed(name) for name, table in database.COMPUTED.items() if table in needed}
         listings = {f"{TAILGATE}.{name}": session.listing(name, status or {}) for name in plan.listed}
         with self._connection_for(plan, session, catalog, job) as connection:
             for table, rows in (*computed.items(), *listings.items()):
