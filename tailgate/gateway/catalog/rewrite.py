@@ -55,6 +55,8 @@ def rewrite(tree: exp.Expr, functions: Mapping[tuple[str, int], Sequence[Any]], 
     `functions` are those that the catalog's database has as pg_<name>_<arity>.
     """
     tree = tree.copy()
+    text_functions.fold_names(tree)
+    text_functions.json_operators(tree)
     text_functions.name_columns(tree)
     text_functions.append_elements(tree)
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}

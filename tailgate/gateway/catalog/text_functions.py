@@ -22,15 +22,11 @@ CASTS = {
     "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "oid": "UINTEGER", "bool": "BOOLEAN",
 }  # fmt: skip
 
-# Functions of information_schema about a type's oid and modifier; the macros of views.sql.
-OF_TYPES = {
-    "_pg_char_max_length": "pg_char_max_length",
-    "_pg_char_octet_length": "pg_char_octet_length",
-    "_pg_numeric_precision": "pg_numeric_precision",
-    "_pg_numeric_scale": "pg_numeric_scale",
-    "_pg_datetime_precision": "pg_datetime_precision",
-    "_pg_interval_type": "pg_interval_type",
-}
+# Functions of information_schema about a type's oid and modifier. The macros of views.sql have these names without the first character.
+OF_TYPES = (
+    "_pg_char_max_length", "_pg_char_octet_length", "_pg_numeric_precision", "_pg_numeric_scale", "_pg_datetime_precision",
+    "_pg_interval_type",
+)  # fmt: skip
 # Those about rows of pg_attribute and pg_type: the column of a domain's type, and of others.
 OF_COLUMNS = {"_pg_truetypid": ("typbasetype", "atttypid"), "_pg_truetypmod": ("typtypmod", "atttypmod")}
 XIDS = frozenset(("xmin", "xmax", "transactionid", "backend_xid", "backend_xmin", "datfrozenxid", "relfrozenxid"))  # columns of type xid
@@ -40,7 +36,7 @@ AGE_OF_FROZEN = 2147483647
 def of_types(name: str, arguments: list[exp.Expr]) -> exp.Expr | None:
     """Returns the call of a function of information_schema about types, or None for other functions."""
     if name in OF_TYPES and len(arguments) == 2:
-        return call(OF_TYPES[name], *arguments)
+        return call(name[1:], *arguments)
     if name in OF_COLUMNS and len(arguments) == 2:
         attribute, type = (a.table if isinstance(a, exp.Column) else "" for a in arguments)
         of_domain, of_attribute = OF_COLUMNS[name]
@@ -134,12 +130,16 @@ def append_elements(tree: exp.Expr) -> None:
             node.replace(call("list_append", node.this.copy(), node.expression.copy()))
 
 
-def name_columns(tree: exp.Expr) -> None:
-    """Gives names to the columns of subqueries that have none, as PostgreSQL does, and columns to `EXISTS (SELECT FROM …)`."""
+def fold_names(tree: exp.Expr) -> None:
+    """Writes names without quotes in lower case, as PostgreSQL does."""
     for identifier in tree.find_all(exp.Identifier):
         if not identifier.args.get("quoted"):
             identifier.set("this", identifier.name.lower())
-    for node in list(tree.find_all(exp.Lambda)):  # sqlglot takes x -> 'a' for one in arguments
+
+
+def json_operators(tree: exp.Expr) -> None:
+    """Makes -> an operator of JSON in arguments, too, where sqlglot takes x -> 'a' for a lambda."""
+    for node in list(tree.find_all(exp.Lambda)):
         first = node.this
         while isinstance(first, exp.JSONExtract | exp.JSONExtractScalar):
             first = first.this
@@ -149,6 +149,10 @@ def name_columns(tree: exp.Expr) -> None:
         else:
             first.replace(column)
             node.replace(node.this)
+
+
+def name_columns(tree: exp.Expr) -> None:
+    """Gives names to the columns of subqueries that have none, as PostgreSQL does, and columns to `EXISTS (SELECT FROM …)`."""
     for select in tree.find_all(exp.Select):
         if not select.expressions and isinstance(select.parent, exp.Exists):
             select.set("expressions", [exp.Literal.number(1)])
