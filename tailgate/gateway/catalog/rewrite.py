@@ -277,6 +277,8 @@ class _Rules:
         name = name.removeprefix("pg_catalog.")
         name = SAME.get(name, name)
         if name == "_pg_expandarray":
+            return call("unnest", self.expanded(arguments[0]))
+        if name == "expanded_array":
             return self.expanded(arguments[0])
         if name == "generate_subscripts":
             first = 0 if is_vector(arguments[0]) else 1
@@ -288,9 +290,6 @@ class _Rules:
             return call("unnest", self.ours("acl_entries", arguments))
         if name == "generate_series":
             return call("unnest", call(name, *arguments))
-        if name == "_pg_expanded_columns":
-            recursive = exp.PropertyEQ(this=exp.to_identifier("recursive"), expression=exp.true())
-            return call("unnest", *self.expanded(arguments[0]).expressions, recursive)
         if (special := text_functions.special(name, arguments)) is not None:
             return special
         if name == "pg_partition_ancestors":  # there are no partitions
@@ -334,14 +333,14 @@ class _Rules:
         return result
 
     def expanded(self, array: exp.Expr) -> exp.Expr:
-        """Returns the rows (x, n) of an array, with n from 1."""
+        """Returns the list of the rows (x, n) of an array, with n from 1."""
         row = f"{{'x': {array.sql('duckdb')}[i], 'n': CAST(i AS INTEGER)}}"
         rows: exp.Expr = exp.maybe_parse(f"list_transform(range(1, len({array.sql('duckdb')}) + 1), lambda i: {row})", dialect="duckdb")
         for function in rows.find_all(exp.Func):
             function.meta[MADE] = True
         for element in rows.find_all(exp.Bracket):  # by DuckDB's subscripts, which begin at 1 for vectors, too
             element.meta[MADE] = element.expressions[0].name == "i"
-        return call("unnest", rows)
+        return rows
 
     def known(self, node: exp.Func) -> exp.Expr:
         """Rewrites functions that have a class in sqlglot and another spelling in DuckDB."""

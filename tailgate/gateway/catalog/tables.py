@@ -26,17 +26,15 @@ EMPTY = {
 }
 # Functions in FROM that return the rows of a relation.
 LISTED = {"pg_get_keywords": "pg_keywords", "pg_show_all_settings": "pg_settings", "pg_available_extensions": "pg_available_extensions"}
+# Functions in FROM that return rows, whose fields are columns, and the functions of `rewrite` that return the list of these rows.
+ROWS = {"aclexplode": "acl_entries", "_pg_expandarray": "expanded_array"}
 RECORD_SETS = ("json_to_recordset", "jsonb_to_recordset")  # functions in FROM with a list of column definitions
-DERIVED = (*EMPTY, "generate_subscripts", "pg_listening_channels", "aclexplode")
 TABLE_FUNCTIONS = ("ExplodingGenerateSeries", "Unnest", "Explode", "GenerateSeries")
 
 
 def place_table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> None:
     """Renames a table in the tree to its name in DuckDB; `ctes` has the names of the query's CTEs."""
-    if isinstance(table.this, exp.Func) or not isinstance(table.this, exp.Identifier):
-        if isinstance(table.this, exp.StringToArray) or (isinstance(table.this, exp.Anonymous) and table.this.name.lower() in DERIVED):
-            _derived(table)
-            return
+    if not isinstance(table.this, exp.Identifier):
         if isinstance(table.this, exp.Anonymous) and (relation := LISTED.get(table.this.name.lower())) is not None:
             if table.args.get("alias") is None:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(table.this.name.lower())))
@@ -80,14 +78,16 @@ def _derived(table: exp.Table) -> None:
         kinds = {**kinds, "ordinality": "BIGINT"}
     columns = [exp.alias_(exp.cast(exp.Null(), kind, dialect="duckdb"), column) for column, kind in kinds.items()]
     one = exp.select(*(columns or [exp.alias_(table.this.copy(), alias.this.copy())]))
-    if name == "_pg_expandarray":
-        one = exp.select(exp.Anonymous(this="_pg_expanded_columns", expressions=table.this.expressions))
+    if name in ROWS:
+        one = exp.select(_fields(exp.Anonymous(this=ROWS[name], expressions=table.this.expressions)))
     if name in RECORD_SETS:
         structure = {column.name: column.args["kind"].sql("duckdb") for column in alias.columns if isinstance(column, exp.ColumnDef)}
         rows = call("from_json", call("json", table.this.expressions[0]), exp.Literal.string(json.dumps([structure])))
-        one = exp.select(call("unnest", rows, exp.PropertyEQ(this=exp.to_identifier("recursive"), expression=exp.true())))
+        one = exp.select(_fields(rows))
         alias = exp.TableAlias(this=alias.this, columns=[exp.to_identifier(column, quoted=True) for column in structure])
-    if name == "aclexplode":  # the fields of its rows are columns
-        fields = exp.PropertyEQ(this=exp.to_identifier("recursive"), expression=exp.true())
-        one = exp.select(call("unnest", exp.Anonymous(this="acl_entries", expressions=table.this.expressions), fields))
     table.replace(exp.Subquery(this=one.where(exp.false()) if columns else one, alias=alias.copy()))
+
+
+def _fields(rows: exp.Expr) -> exp.Expr:
+    """Returns the fields of a list of rows, each as a column."""
+    return call("unnest", rows, exp.PropertyEQ(this=exp.to_identifier("recursive"), expression=exp.true()))
