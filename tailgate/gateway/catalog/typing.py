@@ -316,7 +316,7 @@ def _type(node: exp.Expr | None, scope: Scope) -> str | None:
             inner = node.expressions[0] if isinstance(node, exp.Unnest) else node.this
             return _element(_type(inner, scope))
         case exp.Func():
-            return RESULTS.get(node.sql_name().lower()) or _of_function(node)
+            return _of_function(node)
         case _:
             return None
 
