@@ -42,15 +42,17 @@ KINDS_BY_WORD: tuple[GrantKind, ...] = ("database", "schema", "secret", "connect
 OTHER_OBJECTS = (
     "foreign", "function", "language", "large", "parameter", "procedure", "routine", "tablespace"
 )  # fmt: skip
-
-
 SESSION_ROLES = ("current_user", "current_role", "session_user")
+
+
+def _at_session_role(cursor: Parser) -> bool:
+    return cursor.token.kind == "word" and cursor.token.value in SESSION_ROLES
 
 
 def role_name(cursor: Parser) -> Name:
     """Parses the name of a role, or a word for one of the session's roles (`statements.parsing.with_session_roles`)."""
     at = cursor.position
-    if cursor.token.kind == "word" and cursor.token.value in SESSION_ROLES:
+    if _at_session_role(cursor):
         cursor.session_roles[at] = cursor.token
         return Name(cursor.advance().value, None, at)
     return Name(name(cursor).name, None, at)
@@ -58,14 +60,14 @@ def role_name(cursor: Parser) -> Name:
 
 def _new_name(cursor: Parser) -> Name:
     """Parses the name that a role gets. Raises 42939 for a word for one of the session's roles."""
-    if cursor.token.kind == "word" and cursor.token.value in SESSION_ROLES:
+    if _at_session_role(cursor):
         raise ReservedName(f"{cursor.token.value.upper()} cannot be used as a role name here", position=cursor.position)
     return role_name(cursor)
 
 
 def _dropped_name(cursor: Parser) -> Name:
     """Parses the name of a role for DROP ROLE. Raises 22023 for a word for one of the session's roles."""
-    if cursor.token.kind == "word" and cursor.token.value in SESSION_ROLES:
+    if _at_session_role(cursor):
         raise InvalidParameterValue("cannot use special role specifier in DROP ROLE")
     return role_name(cursor)
 
