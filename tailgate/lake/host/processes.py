@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 
@@ -63,6 +64,7 @@ class Machine:
         return self.host == here.host and (not self.id or not here.id or self.id == here.id)
 
 
+@cache
 def _machine_id() -> str:
     try:
         return Path("/etc/machine-id").read_text().strip()

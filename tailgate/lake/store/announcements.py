@@ -20,8 +20,7 @@ SUFFIX = ".json"
 
 def of_this_process() -> Document:
     """Returns the fields that name this process and its machine."""
-    machine = Machine.here()
-    return {**asdict(Process.of(os.getpid())), "host": machine.host, "machine": machine.id}
+    return {**asdict(Process.of(os.getpid())), **fields_of(Machine.here())}
 
 
 def ended(announcement: Document) -> bool:
@@ -45,6 +44,11 @@ def running(store: Store, folder: str, *, elsewhere: bool = False) -> Iterator[t
             yield name, announcement
         else:
             store.discard([name])
+
+
+def fields_of(machine: Machine) -> Document:
+    """Returns the fields that name a machine."""
+    return {"host": machine.host, "machine": machine.id}
 
 
 def machine_of(announcement: Document) -> Machine:

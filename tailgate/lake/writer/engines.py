@@ -17,8 +17,7 @@ from tailgate.lake.errors import ObjectNotInPrerequisiteState, TailgateError
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import process_tls
 from tailgate.lake.host.processes import Machine, Process
-from tailgate.lake.store import Lock, NoLocks, documents
-from tailgate.lake.store.announcements import machine_of
+from tailgate.lake.store import Lock, NoLocks, announcements, documents
 from tailgate.lake.store.documents import Document
 from tailgate.lake.store.stand_by import EXPIRED_LOOKS, LOOKS
 
@@ -97,7 +96,7 @@ class Announcement:
 
     def write(self, lake: Lake) -> None:
         """Writes engine.json, unless a later epoch has written it."""
-        content = {**asdict(self), "host": self.machine.host, "machine": self.machine.id}
+        content = {**asdict(self), **announcements.fields_of(self.machine)}
         documents.update(lake.store, ANNOUNCEMENT, lambda before: None if before and before["epoch"] > self.epoch else content)
 
 
@@ -110,7 +109,8 @@ def announced(lake: Lake) -> Announcement | None:
 def _announcement(data: Document) -> Announcement:
     jvm = None if data["jvm"] is None else Process(**data["jvm"])
     process = Process(**data["process"])
-    return Announcement(data["epoch"], data["address"], data["token"], machine_of(data), process, jvm, data.get("certificate"))
+    machine = announcements.machine_of(data)
+    return Announcement(data["epoch"], data["address"], data["token"], machine, process, jvm, data.get("certificate"))
 
 
 def renew(lake: Lake, epoch: int) -> bool:
