@@ -9,6 +9,7 @@ Source: ksqlDB 0.29, documentation, "Run a ksqlDB statement".
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tailgate.gateway.catalog.relations.item_status import MaySee
@@ -161,22 +162,53 @@ def _described_query(item: Item, plan: Sequence[str], catalog: Catalog, may_see:
     ksqldb = ksqldb_of(item)
     assert ksqldb is not None
     sink = sink_of(item, ksqldb, catalog)
-    return {
-        "id": ksqldb.query,
-        "statementText": ksqldb.statement if may_see(item) else "",
-        "windowType": window_type(item, catalog),
-        "fields": described_fields(item),
-        "sources": [ksqldb_name(catalog[id].name) for id in item.depends if catalog[id].is_relation],
-        "sinks": [] if sink is None else [ksqldb_name(sink.name)],
-        "topology": "",
-        "executionPlan": "\n".join(plan),
-        "overriddenProperties": {"auto.offset.reset": ksqldb.reset},
-        "ksqlHostQueryStatus": {},
-        "queryType": query_type(item),
-        "queryErrors": [],
-        "tasksMetadata": [],
-        "state": query_status(item),
-    }
+    return QueryDescription(
+        id=ksqldb.query,
+        text=ksqldb.statement if may_see(item) else "",
+        windows=window_type(item, catalog),
+        fields=described_fields(item),
+        sources=[catalog[id].name for id in item.depends if catalog[id].is_relation],
+        sinks=[] if sink is None else [sink.name],
+        plan=plan,
+        reset=ksqldb.reset,
+        type=query_type(item),
+        state=query_status(item),
+    ).entity
+
+
+@dataclass(frozen=True)
+class QueryDescription:
+    """What the API says of a query. `plan`: the lines of the plan of its view. `state`: None if it does not run."""
+
+    id: str
+    text: str
+    windows: str | None
+    fields: Sequence[Entity]
+    sources: Sequence[str]
+    sinks: Sequence[str]
+    plan: Sequence[str]
+    reset: str
+    type: str
+    state: str | None
+
+    @property
+    def entity(self) -> Entity:
+        return {
+            "id": self.id,
+            "statementText": self.text,
+            "windowType": self.windows,
+            "fields": list(self.fields),
+            "sources": list(map(ksqldb_name, self.sources)),
+            "sinks": list(map(ksqldb_name, self.sinks)),
+            "topology": "",
+            "executionPlan": "\n".join(self.plan),
+            "overriddenProperties": {"auto.offset.reset": self.reset},
+            "ksqlHostQueryStatus": {},
+            "queryType": self.type,
+            "queryErrors": [],
+            "tasksMetadata": [],
+            "state": self.state,
+        }
 
 
 def _items(catalog: Catalog) -> list[tuple[Item, KsqldbItem]]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tailgate.gateway.ksqldb.entities import Entity, fields_of
+from tailgate.gateway.ksqldb.entities import Entity, QueryDescription, fields_of
 from tailgate.gateway.ksqldb.windows import window_type_of_query
 from tailgate.lake.catalog import Catalog
 from tailgate.sql.ksqldb.custom_types import with_types
 from tailgate.sql.ksqldb.expressions import TypeName
-from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import aggregation, derivation, from_clause, push_query
 from tailgate.sql.ksqldb.statements import CreateAs, InsertQuery, PushQuery
 
@@ -22,25 +21,19 @@ def explained_query(statement: CreateAs | InsertQuery | PushQuery, text: str, pl
     statement = with_types(statement, catalog)
     query = statement.query
     type = "PERSISTENT" if not isinstance(statement, PushQuery) else "PUSH" if query.emit else "PULL"
-    return {
-        "@type": "queryDescription",
-        "queryDescription": {
-            "id": "",
-            "statementText": text,
-            "windowType": window_type_of_query(query, catalog),
-            "fields": fields_of(*_columns(statement, catalog)),
-            "sources": [ksqldb_name(source.name) for source in query.sources],
-            "sinks": [],
-            "topology": "",
-            "executionPlan": "\n".join(plan),
-            "overriddenProperties": {"auto.offset.reset": reset},
-            "ksqlHostQueryStatus": {},
-            "queryType": type,
-            "queryErrors": [],
-            "tasksMetadata": [],
-            "state": None,
-        },
-    }
+    described = QueryDescription(
+        id="",
+        text=text,
+        windows=window_type_of_query(query, catalog),
+        fields=fields_of(*_columns(statement, catalog)),
+        sources=[source.name for source in query.sources],
+        sinks=[],
+        plan=plan,
+        reset=reset,
+        type=type,
+        state=None,
+    )
+    return {"@type": "queryDescription", "queryDescription": described.entity}
 
 
 def _columns(statement: CreateAs | InsertQuery | PushQuery, catalog: Catalog) -> tuple[dict[str, TypeName], tuple[str, ...]]:
