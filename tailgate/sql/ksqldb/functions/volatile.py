@@ -21,7 +21,8 @@ from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.typed.values import Typed, milliseconds
 
 OF_PLACE = ("uuid", "random")  # need a place that no other row has
-VOLATILE = (*OF_PLACE, "unix_timestamp", "unix_date")  # without an argument
+OF_TIME = ("unix_timestamp", "unix_date")
+VOLATILE = (*OF_PLACE, *OF_TIME)  # without an argument
 CLOCK = quoted("unix_timestamp()")  # the column with the time when a record is processed
 DAY_MS = 86_400_000
 RANDOM_BYTES = 6  # of a hash: 48 bits, which a DOUBLE holds exactly
@@ -39,7 +40,7 @@ def volatile_call(name: str, record: Sequence[str], position: int) -> Typed:
             hint="Use UUID and RANDOM outside of lambdas, and UNIX_TIMESTAMP and UNIX_DATE outside of lambdas next to aggregates.",
             position=position,
         )
-    if name not in OF_PLACE:
+    if name in OF_TIME:
         return time_of(name, clock(record))
     places = " || '/' || ".join(f"CAST({text} AS text)" for text in record)
     digest = f"md5('{secrets.token_hex(8)}/' || {places})"
@@ -57,8 +58,7 @@ def now(name: str) -> Typed:
 
 def has_clock(part: Any) -> bool:
     """Returns whether an expression, or one of a tuple, contains UNIX_TIMESTAMP or UNIX_DATE of the current time."""
-    calls = (call for call in e.walk(part) if isinstance(call, e.FunctionCall) and call.name in VOLATILE)
-    return any(call.name not in OF_PLACE and not call.arguments for call in calls)
+    return any(isinstance(call, e.FunctionCall) and call.name in OF_TIME and not call.arguments for call in e.walk(part))
 
 
 def clock(record: Sequence[str]) -> str:

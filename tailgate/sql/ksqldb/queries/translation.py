@@ -30,7 +30,7 @@ from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.expression_texts import text as expression_text
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.functions.calls import call, row_count, with_unit
-from tailgate.sql.ksqldb.functions.volatile import OF_PLACE, VOLATILE, now, time_of
+from tailgate.sql.ksqldb.functions.volatile import OF_PLACE, OF_TIME, VOLATILE, now, time_of
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS, order
 from tailgate.sql.ksqldb.queries.groups import Grouping, outside
@@ -275,18 +275,18 @@ class Translator:
 
     def _volatile(self, name: str, position: int) -> Typed:
         """Returns the value of a volatile function: for each row, or outside of aggregates for each change of a group."""
-        if self.scope.is_pulled and name not in OF_PLACE:
+        if self.scope.is_pulled and name in OF_TIME:
             return now(name)
-        is_of_row, record = self._per_record or bool(self._in_aggregate), tuple[str, ...]()
+        is_of_row = self._per_record or bool(self._in_aggregate)
         if name in OF_PLACE:
-            if not self._parameters and not self._in_table:
-                record = self.scope.place if is_of_row else self._grouping.place
-        elif is_of_row or not self._parameters:
-            record = self.scope.record if self._per_record or self._grouping.appends else ()
-        if self.scope.clock and name not in OF_PLACE and (is_of_row or not self._parameters):
+            place = self.scope.place if is_of_row else self._grouping.place
+            return call(name, (), position, () if self._parameters or self._in_table else place)
+        is_determined = is_of_row or not self._parameters
+        if is_determined and self.scope.clock:
             return time_of(name, self.scope.clock if is_of_row else self._time_of_group())
-        typed = call(name, (), position, record)
-        return typed if is_of_row or name in OF_PLACE else replace(typed, text=f"max({typed.text})")  # the time of the last row
+        has_record = is_determined and (self._per_record or self._grouping.appends)
+        typed = call(name, (), position, self.scope.record if has_record else ())
+        return typed if is_of_row else replace(typed, text=f"max({typed.text})")  # the time of the last row
 
     def _time_of_group(self) -> str:
         """Returns the text of the time in milliseconds of the last change of a group whose rows have a clock."""
