@@ -97,8 +97,8 @@ def from_clause(query: e.SelectQuery, catalog: Catalog, *, is_pulled: bool = Fal
     clause = FromClause(text, scope, type, keys, unnamed_key=any(map(has_unnamed_key, items)), co_partitioned=(items[0],))
     for number, (join, item) in enumerate(zip(query.joins, items[1:], strict=True), 1):
         clause = _joined(clause, join, item, scopes[:number], scopes[number])
-    is_timed = clause.type == "table" and has_clock((query.items, query.where, query.group_by, query.having))
-    return _timed(clause) if is_timed and not is_pulled else clause
+    is_timed = clause.type == "table" and not is_pulled and has_clock((query.items, query.where, query.group_by, query.having))
+    return _timed(clause) if is_timed else clause
 
 
 def flattened(clause: FromClause) -> tuple[list[tuple[str, str]], Scope]:
