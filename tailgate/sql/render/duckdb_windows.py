@@ -109,9 +109,7 @@ def _range_term(node: Window, spell: Spell) -> str:
     (key,) = node.order
     type, text = key.expression.type, spell(key.expression)
     match type.name:
-        case "int2" | "int4" | "int8":
-            text = f"CAST({text} AS HUGEINT)"
-        case "time":  # microseconds
+        case "int2" | "int4" | "int8" | "time":  # a time is in microseconds
             text = f"CAST({text} AS HUGEINT)"
         case "interval":
             text = spell(sort_key(key.expression))
@@ -148,20 +146,19 @@ def _bound(bound: Bound, frame: Frame, node: Window, spell: Spell) -> str:
     if frame.mode != "range":
         negative = f"error('[22013] frame {which} offset must not be negative')"
         return f"(CASE WHEN {text} < 0 THEN {negative} WHEN {text} IS NULL THEN {none} ELSE {text} END) {bound.kind.upper()}"
-    key = node.order[0].expression.type.name
+    key, zero = node.order[0].expression.type, "0"
     match bound.offset.type.name:
-        case "interval" if key == "time":
+        case "interval" if key.name == "time":
             text = f"CAST(({text}).micros AS HUGEINT)"
-        case "interval" if key == "interval":
+        case "interval" if key.name == "interval":
             text = spell(sort_key(bound.offset))
         case "interval":
-            text = INTERVAL.replace("{0}", text)
+            text, zero = INTERVAL.replace("{0}", text), "INTERVAL 0 DAY"
         case "int8":
             text = f"CAST({text} AS HUGEINT)"
         case "numeric":
-            text = f"CAST({text} AS DECIMAL(38,{node.order[0].expression.type.decimal[1]}))"
-    is_interval = bound.offset.type.name == "interval" and key not in ("time", "interval")
-    is_negative = f"{text} < {'INTERVAL 0 DAY' if is_interval else '0'}"
+            text = f"CAST({text} AS DECIMAL(38,{key.decimal[1]}))"
+    is_negative = f"{text} < {zero}"
     if bound.offset.type.name in ("float4", "float8"):
         is_negative += f" OR isnan({text})"
     negative = "error('[22013] invalid preceding or following size in window function')"
