@@ -64,7 +64,9 @@ class Measured:
     def _offsets(self, item: Item) -> list[Mapping[str, Any]]:
         """Returns the offsets of the declared streams and tables that the query of an item reads."""
         ksqldb = ksqldb_of(item)
-        sources = [self._catalog[id] for id in item.depends] if ksqldb is not None and ksqldb.query else []
+        if ksqldb is None or not ksqldb.query:
+            return []
+        sources = (self._catalog[id] for id in item.depends)
         topics = [
             {
                 "kafkaTopic": source.topic,
@@ -73,7 +75,7 @@ class Measured:
             for source in sources
             if isinstance(source, Source) and (places := self._counts(source).get("offsets"))
         ]
-        return [{"groupId": f"{GROUP_OF_QUERIES}{ksqldb.query}", "topicSummaries": topics}] if ksqldb is not None and topics else []
+        return [{"groupId": f"{GROUP_OF_QUERIES}{ksqldb.query}", "topicSummaries": topics}] if topics else []
 
     def _counts(self, item: Item) -> Mapping[str, Any]:
         """Returns the counts of a source, or of the sink of a view."""
