@@ -37,6 +37,7 @@ public final class KsqldbCasts {
   private static final Pattern TIMESTAMP_PATTERN = Pattern.compile("(" + DATE + ")(?:T(" + TIME + ")(Z|[+-][0-9]{2}:[0-9]{2})?)?");
   // the ends of the date and of the time may be missing
   private static final String DAY = "0000-01-01", MIDNIGHT = "00:00";
+  private static final int UNSEPARATED = "+0530".length();  // a zone without the colon
   private static final Pattern PARTIAL_PATTERN =
       Pattern.compile(
           "([0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?)"
@@ -57,7 +58,8 @@ public final class KsqldbCasts {
   public static UTF8String ksqldbWholeTimestamp(UTF8String value) {
     Matcher match = PARTIAL_PATTERN.matcher(value.toString());
     if (!match.matches()) return value;
-    String zone = match.group(3) == null ? "" : match.group(3).replaceFirst("^([+-]..)(..)$", "$1:$2");
+    String zone = match.group(3) == null ? "" : match.group(3);
+    if (zone.length() == UNSEPARATED) zone = zone.substring(0, 3) + ":" + zone.substring(3);
     String time = completed(match.group(2) == null ? MIDNIGHT : match.group(2), MIDNIGHT);
     return UTF8String.fromString(completed(match.group(1), DAY) + "T" + time + zone);
   }

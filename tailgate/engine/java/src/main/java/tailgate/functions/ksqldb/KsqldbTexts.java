@@ -24,6 +24,7 @@ import tailgate.functions.json.JsonbTree;
  */
 public final class KsqldbTexts {
   private static final int MASKS = 4;  // replacements
+  private static final UTF8String NOTHING = UTF8String.fromString("[]"), EMPTY_TEXT = UTF8String.fromString("[\"\"]");  // as parts
   private static final String BLANKS = " \t\n\u000b\f\r";  // between words
 
   private KsqldbTexts() {}
@@ -126,7 +127,7 @@ public final class KsqldbTexts {
   }
 
   /** Returns the parts of a text. An empty text, which has no characters, is its only part. */
-  public static UTF8String ksqldbParts(UTF8String parts) { return text(parts.toString().equals("[]") ? "[\"\"]" : parts.toString()); }
+  public static UTF8String ksqldbParts(UTF8String parts) { return parts.equals(NOTHING) ? EMPTY_TEXT : parts; }
 
   /** Returns the parts of bytes in base64. */
   public static UTF8String ksqldbSplitBytes(byte[] data, byte[] delimiter) {
