@@ -74,7 +74,7 @@ def is_maintained() -> bool:
 
 
 def elements_may_be_general() -> bool:
-    """Returns whether the elements of arrays, and values that an aggregate collects, may be general."""
+    """Returns whether elements of arrays, values that an aggregate collects, and results of factorial and to_number may be general."""
     return _rules.get() in (WITH_GENERAL, MAINTAINED)
 
 

@@ -66,7 +66,7 @@ public final class General implements Serializable {
   public static final General MINUS_INFINITY = new General(0, 0, null, HEAD_MINUS_INFINITY);
   static final General ZERO = small(0, 0);
 
-  private final long units;  // the unscaled value of a small number, which is one of at most 18 digits or a bit more
+  private final long units;  // the unscaled value of a small number: one whose unscaled value is a long
   private final int scale;  // the display scale of a small number
   private final BigDecimal large;  // another number, whose scale is the display scale, or null
   private final int head;  // the first sortable byte of NaN or an infinity, 0 for a number
