@@ -175,9 +175,9 @@ def test_a_topic_is_made_with_its_partitions(kafka: Kafka, lake_id: str) -> None
 
 def test_undecided_records_are_followed_by_an_aborted_transaction(kafka: Kafka, lake_id: str) -> None:
     """The coordinator of a broker that was killed may have lost the sink's transaction; an aborted one over the partitions ends it."""
-    topic, done = f"out-{lake_id}", Progress(3, 1000, 0, True, "a")
+    topic, reached = f"out-{lake_id}", Progress(3, 1000, 0, True, "a")
     first = opened(kafka, lake_id)
-    first.commit([Event(b"k", b"1")], done)
+    first.commit([Event(b"k", b"1")], reached)
     first.close()
     other = Producer({"bootstrap.servers": kafka.address, "transactional.id": f"other-{lake_id}"})
     other.init_transactions(10)
@@ -185,7 +185,7 @@ def test_undecided_records_are_followed_by_an_aborted_transaction(kafka: Kafka, 
     other.produce(topic, b"unfinished", b"o", partition=0)
     assert other.flush(10) == 0
     second = opened(kafka, lake_id)
-    assert second.progress == done
+    assert second.progress == reached
     assert (None, b"") in records(kafka.address, topic, committed=False)
     second.commit([Event(b"k", b"2")], Progress(4, 1001, 0, True, "b"))
     other.abort_transaction(10)

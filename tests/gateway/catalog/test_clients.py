@@ -231,7 +231,7 @@ def test_errors(oracle: Oracle, sql: str, sqlstate: str) -> None:
 
 
 def test_a_setting_that_may_be_missing(oracle: Oracle, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an error there is no search for similar names, which queries of pg_settings would repeat for each row."""
+    """Similar names are sought for an error only: queries of pg_settings would repeat the search for each row."""
     monkeypatch.setattr(definitions, "near", lambda *names: pytest.fail("searched"))
     calls = ", ".join(f"current_setting('{name}', true)" for name in ("nonsense", "a.nonsense", "search_path", "block_size"))
     assert oracle.compare(f"SELECT {calls}, 1::oid", []) == []

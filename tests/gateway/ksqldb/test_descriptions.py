@@ -82,8 +82,8 @@ def test_the_kind_of_windows() -> None:
     catalog = declared(f"{READINGS[:-1]}, window_type = 'session')".replace("readings", "sessions"), catalog)
     _, _, catalog = derived("CREATE TABLE many AS SELECT * FROM counts WHERE n > 1 EMIT CHANGES", catalog)
     shows = {name: Show("describe", Name(name)) for name in ("readings", "counts", "sessions", "many")}
-    found = {name: descriptions(show, catalog, None, lambda item: True)["sourceDescription"]["windowType"] for name, show in shows.items()}
-    assert found == {"readings": None, "counts": "HOPPING", "sessions": "SESSION", "many": "HOPPING"}
+    kinds = {name: descriptions(show, catalog, None, lambda item: True)["sourceDescription"]["windowType"] for name, show in shows.items()}
+    assert kinds == {"readings": None, "counts": "HOPPING", "sessions": "SESSION", "many": "HOPPING"}
     text = entity(descriptions(shows["counts"], catalog, None, lambda item: True))
     assert " SENSOR | VARCHAR(STRING)  (primary key) (Window type: HOPPING)\n" in text
 
@@ -92,8 +92,8 @@ def test_the_kind_of_windows_after_other_names() -> None:
     counts, _, catalog = derived(WINDOWED, declared(READINGS))
     many, _, catalog = derived("CREATE TABLE many AS SELECT * FROM counts WHERE n > 1 EMIT CHANGES", catalog)
     catalog = catalog.apply(Change(put=(replace(counts, name="others"), replace(many, name="counts"))))
-    found = descriptions(Show("describe", Name("counts")), catalog, None, lambda item: True)
-    assert found["sourceDescription"]["windowType"] == "HOPPING"
+    answer = descriptions(Show("describe", Name("counts")), catalog, None, lambda item: True)
+    assert answer["sourceDescription"]["windowType"] == "HOPPING"
 
 
 def test_a_declared_stream_has_the_figures_of_its_source() -> None:

@@ -41,7 +41,8 @@ final class RatedKafka extends WrappedKafka implements RecordAges {
     long now = System.nanoTime(), passed = Math.min(TimeUnit.NANOSECONDS.toMillis(now - last), SECOND_MS);
     long earned = rate * passed / SECOND_MS;
     if (passed < SLICE_MS || earned < 1) {
-      TIMER.schedule(() -> InboxSource.look(inbox), Math.max(SLICE_MS - passed, earned < 1 ? SECOND_MS / rate - passed + 1 : 0), TimeUnit.MILLISECONDS);
+      long missing = earned < 1 ? SECOND_MS / rate - passed + 1 : 0;
+      TIMER.schedule(() -> InboxSource.look(inbox), Math.max(SLICE_MS - passed, missing), TimeUnit.MILLISECONDS);
       return start;
     }
     long most = limit instanceof ReadMaxRows rows ? Math.min(rows.maxRows(), earned) : earned;

@@ -25,7 +25,7 @@ final class TransactionScan implements AutoCloseable {
   // it may be silent for that long
   private static final long WAIT_MS = 60_000;
   // remembered transactions, whose copies are recognised, also after a restart
-  private static final int DONE_MAX = 10_000;
+  private static final int REMEMBERED_MAX = 10_000;
   private static final long POLL_MS = 500;
   private static final long FIRST_MS = 20;  // until a fetch of each partition was answered
   // interval of requests for the ends of partitions, which also detect a broker that is down
@@ -60,7 +60,8 @@ final class TransactionScan implements AutoCloseable {
    * @param at the offset at which to continue each partition
    * @param look called when a tick may have something to read
    */
-  TransactionScan(String reader, JsonNode said, Map<String, Object> options, RecordTimes times, Map<TopicPartition, Long> at, Runnable look) {
+  TransactionScan(
+      String reader, JsonNode said, Map<String, Object> options, RecordTimes times, Map<TopicPartition, Long> at, Runnable look) {
     this.reader = reader;
     this.times = times;
     this.look = look;
@@ -73,7 +74,7 @@ final class TransactionScan implements AutoCloseable {
     }
     transactions = new Transactions(collections,
         new Transactions.Limits(Math.max(WAITING_MIN, WAITING_MAX / Math.max(1, at.size())),
-        BYTES_MAX, WAIT_MS, DONE_MAX));
+        BYTES_MAX, WAIT_MS, REMEMBERED_MAX));
     Map<String, Object> all = new HashMap<>(options);
     all.putAll(Map.of(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed",
         ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false,
@@ -175,7 +176,7 @@ final class TransactionScan implements AutoCloseable {
     Map<TopicPartition, Long> first = consumer.beginningOffsets(partitions, ANSWER);
     for (TopicPartition p : partitions)
       consumer.seek(p, !p.topic().equals(topic) ? at.get(p)
-          : Math.max(first.get(p), at.get(p) - 2L * DONE_MAX));
+          : Math.max(first.get(p), at.get(p) - 2L * REMEMBERED_MAX));
   }
 
   /** Processes records. Returns whether a tick may have something to read. */

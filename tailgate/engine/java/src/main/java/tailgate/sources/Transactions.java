@@ -19,9 +19,9 @@ import org.roaringbitmap.RoaringBitmap;
  * show a state that the database once had. Records without a transaction (snapshots, tombstones)
  * are admitted on arrival.
  *
- * <p>Offsets alone record what has been admitted: those of the change topics, and that of the
- * transaction topic, which is after the last admitted END. A reader that starts there also reads
- * some earlier ENDs ({@link Limits#done}). They identify admitted transactions, whose copies, after
+ * <p>Offsets alone record how far transactions are admitted: those of the change topics, and that of
+ * the transaction topic, which is after the last admitted END. A reader that starts there also reads
+ * some earlier ENDs ({@link Limits#remembered}). They identify admitted transactions, whose copies, after
  * a crash of the connector, need not wait.
  *
  * <p>An incomplete transaction is admitted when every partition that could still supply its missing
@@ -37,9 +37,9 @@ final class Transactions {
    * @param waiting runs of records of one transaction, or ENDs, by which a partition may be ahead
    * @param bytes keys and values of one transaction, as in Kafka: a tick reads it as a whole
    * @param waitMs time to wait for the missing part of a transaction
-   * @param done number of admitted transactions to remember
+   * @param remembered number of admitted transactions whose ids are kept
    */
-  record Limits(int waiting, long bytes, long waitMs, int done) {}
+  record Limits(int waiting, long bytes, long waitMs, int remembered) {}
 
   private static final long SKEW_MS = 600_000;  // maximum difference between the clocks of two machines
   private static final long RUN_MS = 1_000;     // arrivals of one run without a transaction: the precision of its oldest record
@@ -114,8 +114,8 @@ final class Transactions {
   private final Limits limits;
   private final Map<TopicPartition, Partition> partitions = new LinkedHashMap<>();
   private final Map<String, Transaction> waiting = new HashMap<>();
-  private final Map<String, Transaction> done = new LinkedHashMap<>() {
-    @Override protected boolean removeEldestEntry(Map.Entry<String, Transaction> eldest) { return size() > limits.done; }
+  private final Map<String, Transaction> finished = new LinkedHashMap<>() {
+    @Override protected boolean removeEldestEntry(Map.Entry<String, Transaction> eldest) { return size() > limits.remembered; }
   };
   private final Map<String, RecordAges.Oldest> admitted = new HashMap<>();  // since the last commit
   private final Map<TopicPartition, Long> ends = new HashMap<>();  // the next offsets after them
@@ -151,9 +151,9 @@ final class Transactions {
 
   /** Returns and clears the reasons why incomplete transactions were admitted. */
   List<String> warnings() {
-    List<String> taken = List.copyOf(warnings);
+    List<String> reasons = List.copyOf(warnings);
     warnings.clear();
-    return taken;
+    return reasons;
   }
 
   // ---- reading ----------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ final class Transactions {
   }
 
   private Transaction heard(String id, long stamp, long now) {
-    Transaction known = done.get(id);
+    Transaction known = finished.get(id);
     if (known != null) return known;
     Transaction t = waiting.computeIfAbsent(id, i -> new Transaction(i, topics.size()));
     t.stamp = Math.max(t.stamp, stamp);
@@ -414,6 +414,6 @@ final class Transactions {
   private void in(Transaction t) {
     t.in = true;
     waiting.remove(t.id);
-    done.put(t.id, t);
+    finished.put(t.id, t);
   }
 }

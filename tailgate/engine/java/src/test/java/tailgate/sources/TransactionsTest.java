@@ -86,7 +86,7 @@ class TransactionsTest {
     else change(reader, p, offset, offset, 0, s.id, s.order);
   }
 
-  /** Returns the time of the oldest record of each topic, which is the least offset of its partitions that have been read and not admitted. */
+  /** Returns the time of each topic's oldest record: the least offset of its partitions that has been read and not admitted. */
   private static Map<String, Long> oldest(Map<TopicPartition, Integer> from, Map<TopicPartition, Integer> to) {
     Map<String, Long> oldest = new HashMap<>();
     for (TopicPartition p : ALL)

@@ -49,7 +49,7 @@ final class KsqldbJsonFormat extends Format {
       return values == null ? null : new GenericInternalRow(values);
     } catch (IOException e) {
       throw Jsonb.invalid(e);
-    } catch (NumberFormatException e) {  // an exponent that is no int
+    } catch (NumberFormatException e) {  // the exponent is out of range
       throw Jsonb.numericOverflow();
     }
   }

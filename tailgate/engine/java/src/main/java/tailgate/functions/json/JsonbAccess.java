@@ -17,8 +17,8 @@ import tailgate.functions.numeric.Numbers;
 
 /**
  * Functions that read a jsonb from its canonical text ({@link Jsonb}). The text is valid, so a
- * value is skipped by its brackets and quotes without building a tree, and a part of it is
- * canonical text again.
+ * value is skipped by its brackets and quotes without building a tree, and its parts are
+ * canonical texts, too.
  *
  * <p>Generated code calls the functions ({@code Functions}); arguments are not NULL, and a result
  * of null is NULL.
