@@ -33,6 +33,12 @@ CREATE INDEX parent_lower ON app.parent (lower(name)) WHERE id > 5;
 CREATE UNIQUE INDEX child_u ON app.child (parent_id, price);
 CREATE VIEW app.cheap AS SELECT id, price FROM app.child WHERE price < 10;
 CREATE FUNCTION app.twice(a int) RETURNS int LANGUAGE sql AS 'SELECT a * 2';
+CREATE MATERIALIZED VIEW app.inverses AS SELECT 100 / p AS inverse FROM app.child;
+CREATE TYPE public.state AS ENUM ('new', 'done');
+CREATE TABLE public.item (
+    id int PRIMARY KEY, state public.state DEFAULT 'new', states public.state[], parent_id int REFERENCES public.item (id)
+);
+COMMENT ON SCHEMA public IS 'items';
 COMMENT ON TABLE app.child IS 'children';
 COMMENT ON COLUMN app.child.price IS 'the price';
 GRANT SELECT ON app.child TO dump_reader;
@@ -97,6 +103,8 @@ def test_dumps_restore(world: World, dumped: str, postgres: str, tmp_path: Path)
     with psycopg.connect(restored, autocommit=True) as theirs:
         theirs.execute('CREATE EXTENSION "uuid-ossp"')
     restore(again, restored)
-    objects = [line for line in dump(restored).splitlines() if line.startswith(("CREATE ", "ALTER ", "GRANT ", "    "))]
+    objects = [
+        line for line in dump(restored).splitlines() if line.startswith(("CREATE ", "ALTER ", "GRANT ", "REVOKE ", "COMMENT ", "    "))
+    ]
     missing = [line for line in objects if line not in dumped.splitlines()]
     assert missing == []

@@ -1,7 +1,7 @@
 """The extensions whose functions each lake has. CREATE EXTENSION finds them, and pg_available_extensions shows them.
 
 Functions of an extension that Tailgate does not have are refused by name. As in a new database, pg_extension has plpgsql only. The schema
-`tailgate` and its relations are members of it there, so pg_dump leaves them out.
+`tailgate` and its relations, and those of errors and dead letters, are members of it there, so pg_dump leaves them out.
 """
 
 from __future__ import annotations

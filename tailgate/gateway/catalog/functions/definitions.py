@@ -161,7 +161,7 @@ class DefinitionFunctions(FunctionGroup):
             return f"{word} ({', '.join(map(quoted, names))})"
         if oid in DOMAINS:
             return DOMAINS[oid][pretty]
-        return constraint_rows.definition(oid, self.facts.catalog, pretty=pretty)
+        return constraint_rows.definition(oid, self.catalog, pretty=pretty)  # whose search path decides which names have a schema
 
     def obj_description(self, oid: int, catalog: str) -> str | None:
         kind = self.facts.by_name.get((11, catalog))

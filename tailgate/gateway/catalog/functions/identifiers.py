@@ -72,7 +72,7 @@ class IdentifierFunctions(FunctionGroup):
         if element and name.startswith("_"):
             return f"{self.format_type(element, typmod)}[]"
         text = SQL_NAMES.get(oid) or (
-            quoted(name) if namespace in (11, 2200) else f"{quoted(self.facts.namespaces[namespace])}.{quoted(name)}"
+            quoted(name) if self._visible(type_row, 1) else f"{quoted(self.facts.namespaces[namespace])}.{quoted(name)}"
         )
         if typmod is not None and typmod < 0:  # without a length, the words character and bit mean one character or bit
             return WITHOUT_LENGTH.get(oid, text)

@@ -29,7 +29,20 @@ from tailgate.gateway.catalog.relations.rows import (
     pg_attrdef,
     relkind,
 )
-from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Composite, Enum, Function, Index, Item, Sequence, Table, UserType
+from tailgate.lake.catalog import (
+    FIRST_ID,
+    SYSTEM_RELATIONS,
+    Catalog,
+    Companion,
+    Composite,
+    Enum,
+    Function,
+    Index,
+    Item,
+    Sequence,
+    Table,
+    UserType,
+)
 from tailgate.lake.catalog.dropping import SEQUENCE
 from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.schemas import TAILGATE_ID
@@ -41,7 +54,8 @@ ATTRDEF, EXTENSION = 2604, 3079  # oids of pg_attrdef and pg_extension
 
 def pg_depend(catalog: Catalog) -> Iterator[Row]:
     yield _depends(NAMESPACE, TAILGATE_ID, EXTENSION, PLPGSQL_OID, "e")
-    for relation in SYSTEM_RELATIONS.values():
+    made_by_tailgate = (item for item in catalog.visible if isinstance(item, Companion))  # with another item, which pg_dump copies
+    for relation in (*SYSTEM_RELATIONS.values(), *made_by_tailgate):
         yield _depends(CLASS, relation.id, EXTENSION, PLPGSQL_OID, "e")
     yield from _of_relations(catalog)
     constraints = list(pg_constraint(catalog))

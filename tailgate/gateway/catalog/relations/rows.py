@@ -30,7 +30,7 @@ from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Composite
 from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.indexes import expression_text, indexes
 from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID
-from tailgate.lake.catalog.schemas import SCHEMA, SYSTEM, TAILGATE_ID, is_system
+from tailgate.lake.catalog.schemas import PUBLIC, SYSTEM, TAILGATE_ID, is_system
 from tailgate.lake.ranges import MULTIRANGES, RANGES
 from tailgate.lake.types import Field
 from tailgate.sql.binder.writes.index_expressions import field_of
@@ -123,13 +123,11 @@ def keyed(catalog: Catalog) -> list[Item]:
 
 def pg_namespace(catalog: Catalog) -> Iterator[Row]:
     """Yields rows for `public`, `tailgate` and created schemas; others are among PostgreSQL's fixed rows, or are not shown."""
-    created = (schema for schema in catalog.schemas.values() if not schema.dropped)
-    for schema in (SYSTEM[TAILGATE_ID], *created):
-        yield {"oid": schema.id, "nspname": schema.name, "nspowner": schema.owner, "nspacl": access_list(schema, catalog)}
-    if SCHEMA_ID not in catalog.schemas:  # as in a new database
-        owner = 6171  # pg_database_owner
-        acl = ["pg_database_owner=UC/pg_database_owner", "=U/pg_database_owner"]
-        yield {"oid": SCHEMA_ID, "nspname": SCHEMA, "nspowner": owner, "nspacl": acl}
+    as_in_new_database = {"nspowner": 6171, "nspacl": ["pg_database_owner=UC/pg_database_owner", "=U/pg_database_owner"]}
+    for schema in (SYSTEM[TAILGATE_ID], *(schema for schema in {SCHEMA_ID: PUBLIC, **catalog.schemas}.values() if not schema.dropped)):
+        row = {"oid": schema.id, "nspname": schema.name, "nspowner": schema.owner, "nspacl": access_list(schema, catalog)}
+        is_as_created = schema.id == SCHEMA_ID and schema.owner == OPERATOR_ID and row["nspacl"] is None
+        yield {**row, **as_in_new_database} if is_as_created else row
 
 
 def pg_class(catalog: Catalog) -> Iterator[Row]:

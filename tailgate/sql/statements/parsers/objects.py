@@ -115,10 +115,9 @@ def create_view(cursor: Parser, *, materialized: bool, replace: bool = False, te
     settings, clause = with_options(cursor)
     cursor.expect_word("as")
     text = query(cursor)
-    if cursor.at_word("with", "no", "data"):
-        raise FeatureNotSupported("WITH NO … is not supported", position=cursor.position)
     check_option = _check_option(cursor) if not materialized else ""
-    cursor.accept_word("with", "data")
+    if materialized and not cursor.accept_word("with", "data"):
+        cursor.accept_word("with", "no", "data")  # as pg_dump writes, and REFRESH later; the rows are there from the start
     return CreateView(this, text, materialized, columns, settings, absent, replace, temporary, clause, check_option=check_option)
 
 
