@@ -173,7 +173,7 @@ class Type:
     - `is_array`: whether this is an array; then `name` is the name of the element type.
     - `multidimensional`: whether each value of this array type has any number of dimensions, with any lower bounds. Otherwise
       all have one dimension with the lower bound 1.
-    - `general`: whether this is a numeric whose values have a display scale each. It has no modifiers.
+    - `general`: whether this is a numeric whose values have a display scale each. It has only modifiers that no decimal has: (78, 0).
     - `enum`, `composite`: the enum type, if `name` is enum; the composite type, if `name` is record and its rows have one.
     - `fields`: the fields of a record. In storage they are called f1, f2, …, because records with other names can be
       compared, and because the names may be equal, or equal but for case.

@@ -177,3 +177,28 @@ def test_history_followers_and_other_readers(world: World, sql: psycopg.Connecti
 def _followed(follower: Tail, connection: psycopg.Connection) -> set[tuple[int, str | None]]:
     follower.fetch(connection)
     return {(row[0], _text(row[1])) for row in follower.rows}
+
+
+def test_views_of_declared_ones_with_more_than_38_digits(sql: psycopg.Connection, postgres: str) -> None:
+    query = (
+        "SELECT id, a, a * 2 AS twice, b::numeric(60, 2) AS b, sum(b) OVER () AS total, c::numeric(78, 0) AS c,"
+        " d::text::numeric(3, -2) AS d FROM wide"
+    )
+    with psycopg.connect(postgres, autocommit=True) as oracle:
+        for connection in (sql, oracle):
+            connection.execute("CREATE TABLE wide (id int PRIMARY KEY, a numeric(78, 0), b numeric(50, 20), c numeric(10, 3), d int)")
+            connection.execute("INSERT INTO wide VALUES (1, 1e77, 1.23456, 7.5, 1250), (2, 'NaN', 1e29, NULL, 49), (3, NULL, -1, 2, -99)")
+        sql.execute(f"CREATE MATERIALIZED VIEW declared AS {query}")  # type: ignore[call-overload]
+        for change in ("SELECT 1", "UPDATE wide SET a = 2.5, b = b / 3 WHERE id = 1", "DELETE FROM wide WHERE id = 2"):
+            for connection in (sql, oracle):
+                connection.execute(change)  # type: ignore[call-overload]
+            expected = _shown(oracle, f"{query} ORDER BY id")
+            assert _shown(sql, "SELECT * FROM declared ORDER BY id") == expected, change
+        described = "SELECT attname, atttypmod FROM pg_attribute WHERE attrelid = 'declared'::regclass AND attnum IN (2, 4) ORDER BY attnum"
+        assert sql.execute(described).fetchall() == [("a", (78 << 16) + 4), ("b", (60 << 16 | 2) + 4)]
+        oracle.execute("DROP TABLE wide")
+    sql.execute("INSERT INTO wide (id, d) VALUES (4, 99950)")
+    with pytest.raises(psycopg.errors.NumericValueOutOfRange, match="numeric field overflow"):
+        sql.execute("SELECT * FROM declared")
+    sql.execute("DELETE FROM wide WHERE id = 4")
+    sql.execute("SELECT * FROM declared")

@@ -6,6 +6,10 @@ MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.gone THEN DELETE WHEN MAT
 SELECT * FROM t ORDER BY id;
 MERGE INTO t AS target USING (SELECT id, max(n) AS n FROM s GROUP BY id) AS source ON target.id = source.id WHEN NOT MATCHED THEN INSERT (n, id, name) VALUES (source.n, source.id, DEFAULT) WHEN MATCHED THEN DO NOTHING;
 SELECT * FROM t ORDER BY id;
+CREATE TABLE amounts (id int PRIMARY KEY, amount numeric, price numeric(10, 2));
+MERGE INTO amounts USING s ON amounts.id = s.id WHEN MATCHED THEN DO NOTHING;
+MERGE INTO amounts USING s ON amounts.id = s.id WHEN MATCHED THEN DELETE;
+DROP TABLE amounts;
 MERGE INTO t USING (VALUES (1, 100), (9, 900)) v (id, n) ON t.id = v.id WHEN MATCHED THEN UPDATE SET n = t.n + v.n WHEN NOT MATCHED THEN INSERT (id) VALUES (v.id);
 SELECT * FROM t ORDER BY id;
 WITH more AS (SELECT id, n * 2 AS n FROM s) MERGE INTO t USING more ON t.id = more.id WHEN MATCHED THEN UPDATE SET n = more.n;

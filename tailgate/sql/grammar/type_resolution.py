@@ -21,6 +21,7 @@ WITHOUT_NAME = ("record", "unknown", "enum")  # internal names of types that no 
 SYSTEM = "pg_catalog"  # the schema of PostgreSQL's types
 LENGTHS_MAX = 10485760  # characters of varchar and bpchar, as in PostgreSQL
 BITS_MAX = 8 * LENGTHS_MAX  # of bit and varbit
+DECIMALS = f"A numeric has at most {NUMERIC_PRECISION} digits here, and its scale is between 0 and its precision."
 
 
 def resolve(node: exp.DataType) -> Type:
@@ -67,7 +68,15 @@ def named_type(node: exp.DataType) -> Type:
         if fields not in FIELDS:
             raise SyntaxError_(f'syntax error at or near "{fields.rpartition(" ")[2]}"', position=at)
         checked = (checked[0] if checked else FULL_PRECISION, FIELDS[fields])
-    return Type(name, checked, is_array=dimensions > 0, multidimensional=dimensions > 1)
+    general = name == "numeric" and bool(checked) and not is_decimal(*checked)
+    if general and dimensions:
+        raise FeatureNotSupported(f"numeric({checked[0]},{checked[1]})[] is not supported", hint=DECIMALS, position=at)
+    return Type(name, checked, is_array=dimensions > 0, multidimensional=dimensions > 1, general=general)
+
+
+def is_decimal(precision: int, scale: int) -> bool:
+    """Returns whether the values of a declared numeric are decimals of 38 digits; otherwise they are general."""
+    return precision <= NUMERIC_PRECISION and 0 <= scale <= precision
 
 
 def _modifiers(name: str, modifiers: tuple[int, ...], at: int | None) -> tuple[int, ...]:
@@ -83,12 +92,6 @@ def _modifiers(name: str, modifiers: tuple[int, ...], at: int | None) -> tuple[i
                 raise InvalidParameterValue(f"NUMERIC precision {precision} must be between 1 and 1000", position=at)
             if not -1000 <= scale <= 1000:
                 raise InvalidParameterValue(f"NUMERIC scale {scale} must be between -1000 and 1000", position=at)
-            if precision > NUMERIC_PRECISION or not 0 <= scale <= precision:
-                raise FeatureNotSupported(
-                    f"numeric({precision},{scale}) is not supported",
-                    hint=f"A numeric has at most {NUMERIC_PRECISION} digits, and its scale is between 0 and its precision.",
-                    position=at,
-                )
             return precision, scale
         case "varchar" | "bpchar" | "bit" | "varbit":
             word = "char" if name == "bpchar" else name

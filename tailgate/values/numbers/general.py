@@ -19,11 +19,15 @@ PLAIN = r"^-?[0-9]{1,300}(\.[0-9]{1,300})?$"  # numbers that need no check of th
 
 
 def read(text: str, type: Type, style: Style) -> Decimal:
-    return numerics.general(text)
+    return _limited(numerics.general(text), type)
 
 
 def read_binary(data: bytes, type: Type) -> Decimal:
-    return numerics.decoded(data)
+    return _limited(numerics.decoded(data), type)
+
+
+def _limited(value: Decimal, type: Type) -> Decimal:
+    return numerics.limited(value, *type.modifiers) if type.modifiers else value
 
 
 def text_writer(type: Type, style: Style) -> Writer:
@@ -45,7 +49,7 @@ def binary_writer(type: Type) -> Writer:
 
 
 def read_column(texts: pa.ChunkedArray, type: Type) -> pa.ChunkedArray | None:
-    if not pc.all(pc.match_substring_regex(texts, PLAIN), min_count=0).as_py():
+    if type.modifiers or not pc.all(pc.match_substring_regex(texts, PLAIN), min_count=0).as_py():
         return None
     return pa.chunked_array([numeric_texts.numerics(chunk) for chunk in texts.chunks], type.arrow)
 

@@ -69,7 +69,7 @@ def overflow() -> TailgateError:
 
 
 def field_overflow(precision: int, scale: int, *, infinite: bool = False) -> TailgateError:
-    bound = f"10^{precision - scale}" if precision > scale else "1"
+    bound = f"10^{precision - scale}" if precision != scale else "1"
     limit = "cannot hold an infinite value" if infinite else f"must round to an absolute value less than {bound}"
     return NumericValueOutOfRange("numeric field overflow", detail=f"A field with precision {precision}, scale {scale} {limit}.")
 
@@ -84,6 +84,14 @@ def scaled(value: Decimal, precision: int, scale: int) -> Decimal:
     if rounded and rounded.adjusted() >= precision - scale:
         raise field_overflow(precision, scale)
     return rounded or rounded.copy_abs()
+
+
+def limited(value: Decimal, precision: int, scale: int) -> Decimal:
+    """Returns the value of a general numeric with modifiers. Raises 22003 if it has too many digits or is infinite."""
+    if value.is_nan():
+        return value
+    number = scaled(value, precision, scale)
+    return number if scale >= 0 else number.quantize(Decimal(1), context=EXACT)
 
 
 def fitted(value: Decimal, type: Type) -> Decimal:

@@ -60,13 +60,13 @@ def _converted(values: pa.ChunkedArray, source: Type, target: Type) -> pa.Chunke
 
 def assigned(values: pa.ChunkedArray, source: Type, target: Type) -> pa.ChunkedArray:
     """Returns values as ON UPDATE CASCADE assigns them to a column of another type. Raises 22001, 22003."""
-    if not _differ(source, target):
+    if target.general and _differ(source, target):
+        values = _general(values, source)
+    if target.general or not _differ(source, target):
         try:
             return fitted(pa.table([values], names=["c0"]), [Field("c0", target)]).column(0)
         except pa.ArrowInvalid:
             raise _out_of_range(target) from None
-    if target.general:
-        return _general(values, source)
     numbers = [_fitting(number, target) for number in _decimals(values, source)]
     if sum(number is None for number in numbers) > values.null_count:
         raise _out_of_range(target)

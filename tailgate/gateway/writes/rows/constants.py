@@ -95,6 +95,6 @@ def constant(scalar: plan.Scalar, values: Sequence[object]) -> object:
                 return argument
             if source in RANGES and type.name == "numeric":
                 return Decimal(argument)
-            if inner.type.general and type.name == "numeric":
+            if inner.type.general and type.name == "numeric" and not type.general:
                 return numerics.fitted(argument if isinstance(argument, Decimal) else sortable.loaded(**argument), type)
     raise _NotConstantError

@@ -15,9 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailgate.lake import sortable
 from tailgate.lake.errors import NumericValueOutOfRange, StringDataRightTruncation, TailgateError
 from tailgate.lake.types import FRACTIONAL, MICROSECONDS, NUMERIC_PRECISION, Field, Type, arrow_schema
 from tailgate.sql.functions.casts import EPOCH
+from tailgate.values.numbers import general, numerics
 from tailgate.values.strings.bits import check_length
 from tailgate.values.times.calendar import INFINITIES_TIME
 from tailgate.values.times.units import HOUR, MINUTE
@@ -137,7 +139,8 @@ def _round(micros: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
 def _numeric(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
     """Rounds to the scale of a numeric and checks its precision."""
     if values.type == type.arrow or type.general:
-        return values if values.type == type.arrow else values.cast(type.arrow)
+        cast = values if values.type == type.arrow else values.cast(type.arrow)
+        return _limited(cast, type) if type.general and type.modifiers else cast
     scale = type.decimal[1]
     try:
         if not pa.types.is_decimal(values.type):
@@ -150,12 +153,24 @@ def _numeric(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
         raise overflow(type) from None
 
 
+def _limited(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
+    """Rounds general numerics to the scale of their column and checks its precision."""
+    precision, scale = type.modifiers
+    decimal = pc.is_valid(pc.struct_field(values, "u"))
+    fits = pc.fill_null(pc.and_(decimal, pc.equal(pc.struct_field(values, "s"), scale)), False)
+    if precision >= NUMERIC_PRECISION and pc.all(pc.or_(fits, pc.is_null(values)), min_count=0).as_py():
+        return values
+    numbers = [number for chunk in values.chunks for number in general.values(chunk)]
+    rows = [None if number is None else sortable.stored(numerics.limited(number, precision, scale)) for number in numbers]
+    return pa.chunked_array([pa.array(rows, type.arrow)])
+
+
 def overflow(type: Type) -> TailgateError:
     """Returns the error for a number with too many digits for its type."""
     if not type.modifiers or not type.declared:
         return NumericValueOutOfRange("value overflows numeric format")
     precision, scale = type.modifiers
-    bound = f"10^{precision - scale}" if precision > scale else "1"
+    bound = f"10^{precision - scale}" if precision != scale else "1"
     return NumericValueOutOfRange(
         "numeric field overflow",
         detail=f"A field with precision {precision}, scale {scale} must round to an absolute value less than {bound}.",

@@ -16,6 +16,7 @@ from tailgate.sql.binder.types import enums
 from tailgate.sql.binder.types.dimensions import as_list, with_dimensions
 from tailgate.sql.binder.types.interval_fields import RESTRICTED, has_all_digits, last_field, restricted
 from tailgate.sql.binder.types.literals import literal
+from tailgate.sql.binder.types.numeric_modifiers import has_room, limited
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.functions.casts import LENGTHS, OUTPUT
@@ -89,7 +90,8 @@ def coerce(
         if isinstance(scalar, Literal):
             if scalar.value is None:
                 return Literal(None, target, scalar.position)
-            base = bare_type(target) if target.name in FRACTIONAL or (context == "explicit" and target.name in LENGTHS) else target
+            is_cut = target.name in FRACTIONAL or (context == "explicit" and target.name in LENGTHS)
+            base = replace(target, modifiers=()) if target.general else bare_type(target) if is_cut else target
             value = literal(str(scalar.value), target if target.fields_of_interval and not target.is_array else base, scalar.position)
             if target.is_array:
                 array = value if context == "explicit" or target.multidimensional else as_list(value)
@@ -132,7 +134,7 @@ def _numeric(scalar: Scalar, target: Type, position: int | None) -> Scalar:
         return scalar
     if isinstance(scalar, Literal) and not scalar.type.is_array and target.general:
         value = scaled(scalar.value, *scalar.type.decimal) if isinstance(scalar.value, Decimal) else scalar.value
-        return replace(scalar, value=value, type=target)
+        return _modified(replace(scalar, value=value, type=GENERAL), target)
     return _general(scalar, target, position)
 
 
@@ -142,7 +144,8 @@ def _general(scalar: Scalar, target: Type, position: int | None) -> Scalar:
     function = general_templates.cast(source.element, target.element)
     if function is None:
         raise FeatureNotSupported(f"casting {source} to {target} is not supported", position=position or _place(scalar))
-    result = bare_type(target) if target.name != "numeric" else target if target.modifiers else replace(GENERAL, is_array=target.is_array)
+    is_fixed = target.name != "numeric" or (target.modifiers and not target.general)
+    result = bare_type(target) if is_fixed else replace(GENERAL, is_array=target.is_array)
     if source.is_array:
         function = multidimensional.each(function, source, target.name)
         result = result.array(multidimensional=source.multidimensional)
@@ -296,23 +299,15 @@ def _folded(scalar: Scalar, target: Type) -> Literal | None:
 
 def _modified(scalar: Scalar, target: Type) -> Scalar:
     """Truncates or checks a value by the target's modifiers, unless it has them already."""
+    if target.general:
+        return limited(scalar, target)
     if not target.modifiers or scalar.type.modifiers == target.modifiers or target.name not in MODIFIED:
         return scalar if scalar.type == target or not target.modifiers else _retyped(scalar, target)
-    if isinstance(scalar, Literal) and (scalar.value is None or _has_room(scalar, target)):
+    if isinstance(scalar, Literal) and (scalar.value is None or has_room(scalar, target)):
         return replace(scalar, type=target)
     if isinstance(scalar, Literal) and target.fields_of_interval and not target.is_array and has_all_digits(target):
         return replace(scalar, value=restricted(scalar.value, target), type=target)
     return Call(_modifying(target), (scalar,), target)
-
-
-def _has_room(literal: Literal, target: Type) -> bool:
-    """Returns whether the value of a literal is a value of this numeric, too, with the same scale."""
-    return (
-        isinstance(literal.value, Decimal)
-        and target.name == "numeric"
-        and literal.type.decimal[1] == target.decimal[1]
-        and literal.type.decimal[0] <= target.decimal[0]
-    )
 
 
 def _modifying(target: Type) -> Function:

@@ -204,6 +204,8 @@ def without_modifiers(type: Type) -> Type:
     """Returns the type to which an assignment casts a value, before the modifiers are applied to the stored row."""
     if type.name == "record":
         return replace(type, fields=tuple(replace(f, type=without_length(f.type)) for f in type.fields))
+    if type.general:
+        return replace(type, modifiers=())
     if type.name not in MODIFIED or (type.is_array and type.name == "numeric"):
         return type
     return replace(type, modifiers=(), declared=True)
@@ -245,7 +247,7 @@ def fields_of(columns: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]]) ->
     for i, column in enumerate(columns):
         types = [row[i].type for row in rows]
         type = types[0] if types else column.type
-        if type.name == "numeric" and not type.is_array:
+        if types and type.name == "numeric" and not type.is_array:
             with without_general():
                 type = common_numeric(types)
         fields.append(Field(column.name, type, column.nullable))

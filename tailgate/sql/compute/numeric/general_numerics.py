@@ -19,7 +19,7 @@ from tailgate.sql import interruption
 from tailgate.sql.compute.registry import udf
 from tailgate.values.numbers import numerics
 from tailgate.values.numeric import arithmetic, moments, powers
-from tailgate.values.numeric.scales import WIDE, rounded
+from tailgate.values.numeric.scales import WIDE
 
 CHECKED_EVERY = 1_000  # values of a sum: whether the statement is to end
 KEY_LIMIT = Decimal(10**KEY_DIGITS)
@@ -143,12 +143,7 @@ def general_to_fixed(a: Decimal, precision: int, scale: int) -> str:
 @udf("general", "int4", "int4", to="general")
 def general_fit(a: Decimal, precision: int, scale: int) -> Decimal:
     """Returns the value of a numeric that is declared with more than 38 digits, or with an unusual scale."""
-    if a.is_nan():
-        return a
-    if a.is_infinite():
-        raise numerics.field_overflow(precision, scale, infinite=True)
-    fitted = numerics.scaled(a, precision, scale)
-    return fitted if scale >= 0 else rounded(fitted, 0)
+    return numerics.limited(a, precision, scale)
 
 
 @udf("float8", to="general")

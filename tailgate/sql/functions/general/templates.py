@@ -254,6 +254,21 @@ def to_fixed(type: Type) -> str:
     return f"(CASE {same}ELSE CAST(tg_general_to_fixed({{0}}, {precision}, {scale}) AS {type.duckdb}) END)"
 
 
+def limited(type: Type) -> Function:
+    """Returns the cast of a general numeric to one with modifiers."""
+    precision, scale = type.modifiers
+    fits = f"{{0}}.s = {scale} AND {{0}}.u IS NOT NULL" if precision >= NUMERIC_PRECISION else "false"
+    duckdb = f"(CASE WHEN {fits} THEN {{0}} ELSE tg_general_fit({{0}}, {precision}, {scale}) END)"
+    number = f"tg_general_round({{0}}, {scale})"
+    bound = f"tg_text_to_general('{Decimal(1).scaleb(precision - scale):f}')"
+    spark = (
+        f"CASE WHEN {{0}} IS NULL OR tg_general_to_text({{0}}) = 'NaN' THEN {{0}}"
+        f" WHEN tg_general_compare(tg_general_abs({number}), {bound}) < 0 THEN {number}"
+        f" ELSE {spark_error('22003', 'numeric field overflow')} END"
+    )
+    return Function("cast", (N,), N, spark, duckdb, "cast", takes_general=True)
+
+
 def cast(source: Type, target: Type) -> Function | None:
     """Returns the cast from or to a general numeric, or None if there is none. Other modifiers of the target are ignored."""
     if source.general:

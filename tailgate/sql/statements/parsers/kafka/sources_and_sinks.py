@@ -13,7 +13,7 @@ from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, InvalidPa
 from tailgate.lake.types import Type
 from tailgate.sql.grammar.names import name, position
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.grammar.type_resolution import named_type
+from tailgate.sql.grammar.type_resolution import DECIMALS, named_type
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.kafka_statements import (
     Avro,
@@ -225,6 +225,8 @@ def _type(cursor: Parser) -> tuple[Type, int | None]:
     if type.name in WITHOUT_MODIFIERS and type.modifiers:
         hint = f"Use {WITHOUT_MODIFIERS[type.name]}."
         raise FeatureNotSupported(f"type {type} of a source's column is not supported", hint=hint, position=position(node))
+    if type.general:
+        raise FeatureNotSupported(f"type {type} of a source's column is not supported", hint=DECIMALS, position=position(node))
     return type, None
 
 
