@@ -1,8 +1,8 @@
 """Calls of nextval, currval, lastval and setval.
 
 A call is allowed where it is known how often PostgreSQL evaluates it: in VALUES, SET, DEFAULT and the output of SELECT
-(`sql.plan.session_calls`). If the name of the sequence is a literal, its id becomes part of the plan. A computed name is looked up
-when the call is evaluated.
+(`sql.plan.session_calls`). currval and lastval, which have one value in most statements, are allowed in other clauses, too. If the
+name of the sequence is a literal, its id becomes part of the plan. A computed name is looked up when the call is evaluated.
 
 Source: PostgreSQL 15, src/backend/commands/sequence.c; "Sequence Manipulation Functions".
 """
@@ -23,9 +23,10 @@ from tailgate.sql.binder.types.overloads import NO_MATCH
 from tailgate.sql.grammar.names import position
 from tailgate.sql.lexer.tokens import tokens
 from tailgate.sql.plan import Call, Literal, Scalar
-from tailgate.sql.plan.session_calls import SEQUENCE_FUNCTIONS
+from tailgate.sql.plan.session_calls import SEQUENCE_FUNCTIONS, STABLE_FUNCTIONS
 
 CLAUSES = ("SELECT", "VALUES", "UPDATE", "DEFAULT expressions")
+CLAUSES_OF_CONSTANTS = ("SELECT", "VALUES", "UPDATE", "WHERE", "HAVING", "JOIN conditions", "ORDER BY", "RETURNING")
 ARGUMENTS = {"nextval": (1,), "currval": (1,), "lastval": (0,), "setval": (2, 3)}
 PRIVILEGES = {"nextval": ("USAGE", "UPDATE"), "currval": ("USAGE", "SELECT"), "setval": ("UPDATE",)}
 HINT = "Call it in VALUES, in SET, in a DEFAULT, in the output of INSERT … SELECT or in a SELECT without FROM."
@@ -36,21 +37,25 @@ def bind_sequence_call(binder: ExpressionBinder, name: str, nodes: list[exp.Expr
     if len(nodes) not in ARGUMENTS[name]:
         types = ", ".join(str(bare_type(binder.bind(n).type)) for n in nodes)
         raise UndefinedFunction(f"function {name}({types}) does not exist", hint=NO_MATCH, position=at)
-    if binder.view or binder.level.arguments is not None or binder.level.outer is not None:
+    in_subquery = binder.level.outer is not None
+    is_constant = name in STABLE_FUNCTIONS and binder.clause in CLAUSES_OF_CONSTANTS and (in_subquery or binder.clause not in CLAUSES)
+    if binder.view or binder.level.arguments is not None or (in_subquery and not is_constant):
         place = "a view" if binder.view else "a function" if binder.level.arguments is not None else "a subquery"
         raise FeatureNotSupported(f"{name} in {place} is not supported", hint=HINT, position=at)
-    if binder.clause not in CLAUSES:
+    if binder.clause not in CLAUSES and not is_constant:
         raise FeatureNotSupported(f"{name} in {binder.clause} is not supported", hint=HINT, position=at)
     arguments: list[Scalar] = []
     if nodes:
         sequence = _sequence(binder, name, nodes[0], at)
         arguments.append(sequence)
+        if is_constant and not isinstance(sequence, Literal):
+            raise FeatureNotSupported(f"{name} of a computed name in {binder.clause} is not supported", hint=HINT, position=at)
         if isinstance(sequence, Literal) and isinstance(sequence.value, int):
             binder.level.names.demands[Demand(OR.join(PRIVILEGES[name]), sequence.value, binder.level.names.readers)] = None
     if name == "setval":
         arguments += [_argument(binder, node, type, at) for node, type in zip(nodes[1:], (INT8, BOOL), strict=False)]
         arguments += [Literal(True, BOOL)] * (3 - len(arguments))
-    return Call(SEQUENCE_FUNCTIONS[name], tuple(arguments), INT8, at)
+    return Call(STABLE_FUNCTIONS[name] if is_constant else SEQUENCE_FUNCTIONS[name], tuple(arguments), INT8, at)
 
 
 def _argument(binder: ExpressionBinder, node: exp.Expr, type: Type, at: int | None) -> Scalar:

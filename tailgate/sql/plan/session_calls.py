@@ -4,6 +4,7 @@ No engine evaluates nextval, currval, lastval, setval, the columns of a sequence
 the query that uses their values:
 
     current_user, the columns of a sequence        each becomes a parameter behind those of the statement, wherever it is
+    currval and lastval in WHERE, in subqueries    the same, unless the statement moves the sequence
     evaluated once (VALUES, SELECT without FROM)   each call becomes such a parameter
     evaluated for each row of a source             the rows of the source get a column for each call of a sequence
     evaluated for some rows (in CASE)              the rows of the source get a column with the condition, too
@@ -40,6 +41,8 @@ SEQUENCE_FUNCTIONS = {
         "setval": ("regclass", "int8", "bool"),
     }.items()
 }
+# the same where they have one value in a statement
+STABLE_FUNCTIONS = {name: replace(SEQUENCE_FUNCTIONS[name], volatility="stable") for name in ("currval", "lastval")}
 # the columns of a sequence's row
 ROW = tuple(Field(name, type, False) for name, type in (("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL)))
 ROW_FUNCTIONS = {f.name: Function(f.name, ("regclass",), f.type.name, volatility="volatile") for f in ROW}
@@ -111,6 +114,8 @@ def separated(relation: Relation, first: int) -> Numbered:
     """
     if not any(_calls(*_scalars(node), kind=_is_stable) for node in nodes(relation)):
         return _separated(relation, first)
+    if _moves_sequences(relation):
+        return Numbered(relation)
     constants: list[SessionCall] = []
 
     def over(scalar: Scalar) -> Scalar:
@@ -132,6 +137,15 @@ def separated(relation: Relation, first: int) -> Numbered:
     if numbered.source is not None and any(call.name in ROW_FUNCTIONS for call in constants):
         return Numbered(relation)
     return replace(numbered, constants=tuple(constants))
+
+
+def _moves_sequences(relation: Relation) -> bool:
+    """Returns whether a plan calls nextval or setval for a sequence whose value it also takes as constant."""
+    parts = (part for node in nodes(relation) for scalar in _scalars(node) for part in walk(scalar) if isinstance(part, Call))
+    calls = {(part.function, _session_call(part).sequence) for part in parts if part.function.name in SEQUENCE_FUNCTIONS}
+    moved = {sequence for function, sequence in calls if function.name in ("nextval", "setval")}
+    constant = {sequence for function, sequence in calls if function in STABLE_FUNCTIONS.values()}
+    return bool(moved & constant or (moved and 0 in constant) or (constant and 0 in moved))
 
 
 def _separated(relation: Relation, first: int) -> Numbered:
