@@ -153,7 +153,7 @@ ALTER TYPE feeling RENAME TO mood;
 BEGIN;
 ALTER TYPE mood ADD VALUE 'calm' AFTER 'ok';
 ALTER TYPE mood RENAME VALUE 'ecstatic' TO 'elated';
-SELECT enumlabel FROM pg_enum WHERE enumtypid = 'mood'::regtype ORDER BY enumsortorder;
+SELECT enumlabel, enumsortorder FROM pg_enum WHERE enumtypid = 'mood'::regtype ORDER BY enumsortorder;
 SELECT id, m FROM person WHERE m = 'elated';
 INSERT INTO person (id, m) VALUES (50, 'elated');
 ROLLBACK;

@@ -123,3 +123,6 @@ DROP TABLE things, owners;
 DROP TYPE of_size;
 DROP TYPE of_weight;
 DROP DOMAIN of_number;
+SELECT chr(65) || relname AS c FROM pg_class WHERE relname = 'pg_class';
+SELECT chr(-1) FROM pg_class LIMIT 1;
+SELECT chr(0) FROM pg_class LIMIT 1;

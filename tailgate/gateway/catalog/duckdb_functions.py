@@ -69,7 +69,6 @@ NATIVE = {
     "regexp_split_to_array": "regexp_split_to_array",
     "translate": "translate",
     "trunc": "trunc",
-    "chr": "chr",
     "jsonb_agg": "json_group_array",
     "to_jsonb": "to_json",
 }

@@ -156,6 +156,8 @@ class SystemCatalog:
             return errors.UndefinedColumn(f'column "{column[1] or column[2]}" does not exist')
         if "Ambiguous reference" in text:
             return errors.AmbiguousColumn(text.split("Error: ", 1)[-1].split("\n")[0].lower())
+        if isinstance(error, duckdb.InvalidInputException):
+            return errors.InvalidParameterValue(text.split("Error: ", 1)[-1].split("\n")[0])
         if isinstance(error, duckdb.ConversionException):
             return errors.InvalidTextRepresentation(text.split("Error: ", 1)[-1].split("\n")[0])
         if isinstance(error, UNSUPPORTED):

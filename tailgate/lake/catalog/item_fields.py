@@ -44,12 +44,14 @@ class Storage(Record):
 
     - `parameters`: of WITH and of SET (…). `columns`: by position in the table, or place in the index.
     - `replica_identity`: as in pg_class. `replica_index`: the id of its index, 0 for that of the key.
+    - `clustered`: the id of the index of CLUSTER, 0 for that of the key.
     """
 
     parameters: Mapping[str, str] = field(default_factory=dict, hash=False)
     columns: Mapping[int, ColumnStorage] = field(default_factory=dict, hash=False)
     replica_identity: Literal["d", "n", "f", "i"] = "d"
     replica_index: int = 0
+    clustered: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

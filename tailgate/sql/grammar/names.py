@@ -5,16 +5,29 @@ Each kind of name accepts different key words, as in PostgreSQL.
 
 from __future__ import annotations
 
+import re
 from typing import TypeVar
 
 from sqlglot import exp
 
 from tailgate.lake import keywords
+from tailgate.lake.errors import FeatureNotSupported, UndefinedObject
 from tailgate.sql.lexer.tokens import Cursor, Token
 
 E = TypeVar("E", bound=exp.Expr)
 # collations that compare bytes, as all texts are compared
 COLLATIONS = frozenset(("C", "POSIX", "default", "ucs_basic"))
+# collations of libraries, which a PostgreSQL may have: en_US, de_AT.utf8, und-x-icu
+_LOCALE = re.compile(r"C\.(utf8|UTF-8)|[a-z]{2,3}_[A-Z]{2}(@\w+)?(\.[\w-]+)?(@\w+)?|[\w-]+-x-icu")
+
+
+def check_collation(name: str, at: int | None) -> None:
+    """Raises 0A000 for a collation that does not compare bytes, and 42704 for a name that no locale has."""
+    if name in COLLATIONS:
+        return
+    if _LOCALE.fullmatch(name):
+        raise FeatureNotSupported(f'collation "{name}" is not supported', hint='Texts are compared as bytes, as in "C".', position=at)
+    raise UndefinedObject(f'collation "{name}" for encoding "UTF8" does not exist', position=at)
 
 
 def place(node: E, position: int) -> E:

@@ -265,10 +265,25 @@ class SetOwner:
 
 
 @dataclass(frozen=True, slots=True)
-class SetLogged:
-    """SET {LOGGED | UNLOGGED}. All tables are durable, as with CREATE UNLOGGED TABLE."""
+class WithoutEffect:
+    """An action that changes nothing, such as SET UNLOGGED: all tables are durable. `words`: as in errors."""
 
-    logged: bool
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Toggle:
+    """{ENABLE | DISABLE} {TRIGGER | RULE} name, ENABLE and DISABLE TRIGGER {ALL | USER}. `words`: those before the name."""
+
+    words: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SetClustered:
+    """{CLUSTER ON index | SET WITHOUT CLUSTER}. `index`: '' for none."""
+
+    index: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +312,7 @@ class SetReplicaIdentity:
     index: str = ""
 
 
+StorageAction: TypeAlias = WithoutEffect | Toggle | SetClustered | SetParameters | SetColumnStorage | SetReplicaIdentity
 TableAction: TypeAlias = (
     AddColumn
     | DropColumn
@@ -313,10 +329,7 @@ TableAction: TypeAlias = (
     | ValidateConstraint
     | RenameConstraint
     | SetOwner
-    | SetLogged
-    | SetParameters
-    | SetColumnStorage
-    | SetReplicaIdentity
+    | StorageAction
 )
 
 

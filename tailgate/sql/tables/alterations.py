@@ -49,7 +49,7 @@ from tailgate.sql.statements import (
     Unique,
     ValidateConstraint,
 )
-from tailgate.sql.statements.tables import SetColumnStorage, SetLogged, SetParameters, SetReplicaIdentity, TableAction
+from tailgate.sql.statements.tables import StorageAction, TableAction
 from tailgate.sql.tables.columns import dropped_column, renamed_column, stored_name
 from tailgate.sql.tables.constraints import check_constraint, constraint_names, unique_index, with_foreign_keys
 from tailgate.sql.tables.defaults import default_by_name, placeless
@@ -163,6 +163,9 @@ class _Work:
         self.table = self.catalog.expect(Table, change.put[0].id)
 
     def carry_out(self, action: TableAction) -> None:
+        if isinstance(action, StorageAction):
+            self.put(with_storage(self.table, action, self._position, self.catalog))
+            return
         match action:
             case AddColumn():
                 self._add_column(action)
@@ -200,8 +203,6 @@ class _Work:
                 self._apply(renamed_column(self.table, self._position(old), new, self.catalog))
             case SetType():
                 self._set_type(action)
-            case SetLogged() | SetParameters() | SetColumnStorage() | SetReplicaIdentity():
-                self.put(with_storage(self.table, action, self._position, self.catalog))
             case _:
                 assert_never(action)
 

@@ -22,7 +22,15 @@ from tailgate.sql.statements import (
     SetType,
     ValidateConstraint,
 )
-from tailgate.sql.statements.tables import SetColumnStorage, SetLogged, SetParameters, SetReplicaIdentity, TableAction
+from tailgate.sql.statements.tables import (
+    SetClustered,
+    SetColumnStorage,
+    SetParameters,
+    SetReplicaIdentity,
+    TableAction,
+    Toggle,
+    WithoutEffect,
+)
 
 # the words of an action in the error for a relation that is not a table
 WORDS: dict[type, str] = {
@@ -31,7 +39,7 @@ WORDS: dict[type, str] = {
     SetIdentity: "ALTER COLUMN ... SET", DropIdentity: "ALTER COLUMN ... DROP IDENTITY",
     DropExpression: "ALTER COLUMN ... DROP EXPRESSION", AddConstraint: "ADD CONSTRAINT",
     SetReplicaIdentity: "REPLICA IDENTITY",
-    SetLogged: "SET LOGGED", DropConstraint: "DROP CONSTRAINT", ValidateConstraint: "VALIDATE CONSTRAINT",
+    DropConstraint: "DROP CONSTRAINT", ValidateConstraint: "VALIDATE CONSTRAINT",
 }  # fmt: skip
 
 
@@ -72,4 +80,8 @@ def _words(action: TableAction) -> str | None:
             return "ALTER COLUMN ... SET COMPRESSION"
         case SetParameters(column=column):
             return "ALTER COLUMN ... SET" if column else "SET"
+        case WithoutEffect(words) | Toggle(words):
+            return words
+        case SetClustered(index):
+            return "CLUSTER ON" if index else "SET WITHOUT CLUSTER"
     return WORDS.get(type(action))

@@ -29,7 +29,7 @@ from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.compute.regexp.functions import regexp_part, regexp_replace
 from tailgate.sql.compute.text.formatting import format_text
-from tailgate.sql.compute.text.strings import quote_literal
+from tailgate.sql.compute.text.strings import character, quote_literal
 from tailgate.sql.render.duckdb_functions import with_signature
 
 DUCKDB_TYPES = {
@@ -230,6 +230,7 @@ BTREE_PROPERTIES = dict.fromkeys(("can_order", "can_unique", "can_multi_col", "c
 OTHERS: list[Listed] = [
     ("pg_encoding_to_char(int) text", lambda n: ENCODINGS[n] if 0 <= n < len(ENCODINGS) else ""),
     ("pg_char_to_encoding(text) int", lambda n: ENCODINGS.index(n.upper()) if n.upper() in ENCODINGS else -1),
+    ("chr(int) text", character),
     ("getdatabaseencoding() text", lambda: "UTF8"),
     ("pg_client_encoding() text", lambda: "UTF8"),
     ("pg_relation_size(text) int", zero),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tailgate.lake.catalog import Catalog, Enum
+from tailgate.lake.catalog.custom_types import SPACING
 from tailgate.lake.types import ARRAYS_OF_NAMED
 
 TYPE = 1247  # the oid of pg_type
@@ -37,6 +38,6 @@ def types(catalog: Catalog) -> Iterator[dict[str, Any]]:
 def pg_enum(catalog: Catalog) -> Iterator[dict[str, Any]]:
     """Yields the rows of pg_enum."""
     for item in catalog.each(Enum):
-        for place, (_, text) in enumerate(item.labels, 1):
+        for place, (number, text) in enumerate(item.labels, 1):
             oid = LABELS + (item.id * LABELS_OF_TYPE + place) % (1 << 28)
-            yield {"oid": oid, "enumtypid": item.id, "enumsortorder": float(place), "enumlabel": text}
+            yield {"oid": oid, "enumtypid": item.id, "enumsortorder": number / SPACING, "enumlabel": text}

@@ -24,7 +24,7 @@ from tailgate.gateway.catalog.relations.constraint_rows import (
     pg_constraint,
 )
 from tailgate.gateway.catalog.relations.sequence_rows import persistence, shown_default
-from tailgate.gateway.catalog.relations.storage import COLLATION, altered_storage, options_of, replica_index, storage_of
+from tailgate.gateway.catalog.relations.storage import COLLATION, altered_storage, clustered_index, options_of, replica_index, storage_of
 from tailgate.gateway.settings.definitions import find
 from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Composite, Domain, Enum, Function, Index, Item, Sequence, Table, View
 from tailgate.lake.catalog.formats import IndexExpression
@@ -257,7 +257,8 @@ def pg_index(catalog: Catalog) -> Iterator[Row]:
         yield {
             "indexrelid": i.oid, "indrelid": i.relation.id, "indnatts": len(i.columns), "indnkeyatts": keys, "indisunique": index.unique,
             "indnullsnotdistinct": nulls_equal, "indisprimary": i.primary, "indisexclusion": False, "indimmediate": not index.deferrable,
-            "indisclustered": False, "indisvalid": True, "indcheckxmin": False, "indisready": True, "indislive": True,
+            "indisclustered": clustered_index(i.relation) == i.oid,
+            "indisvalid": True, "indcheckxmin": False, "indisready": True, "indislive": True,
             "indisreplident": replica_index(i.relation) == i.oid, "indkey": [c + 1 if isinstance(c, int) else 0 for c in i.columns],
             "indcollation": [COLLATION.get(t.name, 0) for t in types],
             "indclass": [OPERATOR_CLASS.get(t.name, 3126) for t in types],

@@ -56,6 +56,12 @@ def replica_index(item: Item) -> int | None:
     return item.storage.replica_index or INDEXES + item.id
 
 
+def clustered_index(item: Item) -> int | None:
+    """Returns the oid of the index by which CLUSTER has ordered a table, or None."""
+    clustered = item.storage.clustered
+    return None if clustered is None else clustered or INDEXES + item.id
+
+
 def altered_storage(column: ColumnStorage | None) -> dict[str, Any]:
     """Returns the columns of pg_attribute that ALTER TABLE … ALTER COLUMN has set."""
     if column is None:

@@ -9,9 +9,11 @@ Source: PostgreSQL 15, src/backend/commands/matview.c, vacuum.c, indexcmds.c, cl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tailgate.gateway.execute import committing, queries
 from tailgate.gateway.execute.catalog_changes import caught_up, check_outside_block
+from tailgate.gateway.execute.tables import temporary_changes
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.session.transactions import State
@@ -19,9 +21,12 @@ from tailgate.lake import errors as e
 from tailgate.lake.catalog import Catalog, Index, Item, MaterializedView, Source, Table, View
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.constraints import primary_key_name
+from tailgate.lake.keywords import quoted
 from tailgate.lake.readers.failed import failure
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import OR, Demand, Required, kind_of
+from tailgate.sql.statements.tables import SetClustered
+from tailgate.sql.tables.storage.changes import clustered_index
 
 READERS = {
     "access share": "SELECT",
@@ -143,19 +148,21 @@ def _index_names(table: Item, catalog: Catalog) -> set[str]:
     return key | {index.name for index in catalog.each(Index) if table.id in index.depends}
 
 
-def cluster(session: Session, bound: Bound, statement: s.Cluster, values: Sequence[object]) -> str:
-    """Checks the table and the index of CLUSTER. The order of a table's rows is not stored, so no index becomes its order."""
+async def cluster(session: Session, bound: Bound, statement: s.Cluster, values: Sequence[object]) -> str:
+    """Stores which index CLUSTER names, for the system catalog. The order of a table's rows is not stored."""
     if statement.table is None:
         check_outside_block(session, "CLUSTER")
         return "CLUSTER"
     table = _maintained(session, statement.table)
-    if statement.index is None:
+    clustered = table.storage.clustered
+    if statement.index is None and (clustered is None or (clustered and clustered not in session.catalog.items)):
         raise e.UndefinedObject(f'there is no previously clustered index for table "{table.name}"')
-    if statement.index not in _index_names(table, session.catalog):
-        if (other := session.catalog.at(statement.index, session.catalog.schema_of(table))) is not None:
-            of = f' for table "{table.name}"' if isinstance(other, Index) else ""
-            raise e.WrongObjectType(f'"{statement.index}" is not an index{of}')
-        raise e.UndefinedObject(f'index "{statement.index}" for table "{table.name}" does not exist')
+    if statement.index is None or clustered_index(table, statement.index, session.catalog) == clustered or not isinstance(table, Table):
+        return "CLUSTER"
+    name = session.catalog.name_of(table)
+    altering = s.AlterTable(name, (SetClustered(statement.index),))
+    text = f"ALTER TABLE {name.sql} CLUSTER ON {quoted(statement.index)}"
+    await temporary_changes.alter(session, replace(bound, statement=altering, text=text), altering, values)
     return "CLUSTER"
 
 

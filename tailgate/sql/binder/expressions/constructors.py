@@ -9,7 +9,6 @@ from sqlglot import exp
 
 from tailgate.lake.errors import (
     DatatypeMismatch,
-    FeatureNotSupported,
     IndeterminateDatatype,
     TailgateError,
 )  # fmt: skip
@@ -24,7 +23,7 @@ from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.multidimensional import templates
-from tailgate.sql.grammar.names import COLLATIONS, position
+from tailgate.sql.grammar.names import check_collation, position
 from tailgate.sql.numeric_types import elements_may_be_general, is_maintained, may_be_general, of_elements
 from tailgate.sql.plan import (
     Call,
@@ -113,15 +112,11 @@ def _of_arrays(arrays: list[Scalar], at: int | None) -> Scalar:
 
 
 def bind_collate(binder: ExpressionBinder, node: exp.Collate) -> Scalar:
-    """Binds COLLATE.
-
-    Raises 0A000 for any collation but the supported one, which compares bytes.
-    """
+    """Binds COLLATE. Raises 42804, 42704, and 0A000 for a collation that does not compare bytes."""
     value = binder.typed(node.this)
-    if node.args["expression"].name not in COLLATIONS:
-        raise FeatureNotSupported(f'collation "{node.args["expression"].name}" is not supported', position=position(node))
     if value.type.facts.category != "S":
         raise DatatypeMismatch(f"collations are not supported by type {bare_type(value.type)}", position=position(node))
+    check_collation(node.args["expression"].name, position(node))
     return value
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
+from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidParameterValue
+from tailgate.lake.types import Type
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
@@ -32,13 +33,17 @@ def if_not_exists(cursor: Parser) -> bool:
     return cursor.accept_word("if", "not", "exists")
 
 
-def collation(cursor: Parser) -> None:
-    """Parses the name behind COLLATE. Raises 0A000 for another collation than those that compare bytes, as all texts are compared."""
-    at, name = cursor.position, names.name(cursor).name
+def collation(cursor: Parser, type: Type | None = None, at: int | None = None) -> bool:
+    """Parses [COLLATE name] of a column of a type. Returns whether it is present. Raises 42804, 42704, 0A000, with the position `at`."""
+    if not cursor.accept_word("collate"):
+        return False
+    name = names.name(cursor).name
     while cursor.accept("."):
         name = names.name(cursor).name
-    if name not in names.COLLATIONS:
-        raise FeatureNotSupported(f'collation "{name}" is not supported', position=at)
+    if type is not None and type.facts.category != "S":
+        raise DatatypeMismatch(f"collations are not supported by type {type}", position=at)
+    names.check_collation(name, at)
+    return True
 
 
 def options(cursor: Parser, *, parameters: bool = False) -> Options:

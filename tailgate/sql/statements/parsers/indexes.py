@@ -100,8 +100,7 @@ def element(cursor: Parser) -> IndexColumn:
         column = _of_tree(tree, since(cursor, at), at)
     else:
         column = IndexColumn(name(cursor).name, position=at)
-    if cursor.accept_word("collate"):
-        collation(cursor)
+    collation(cursor)
     if is_name(cursor.token) and cursor.token.value not in FOLLOWING_WORDS:
         column = replace(column, operator_class=name(cursor).name)
     return column

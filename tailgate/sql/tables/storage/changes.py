@@ -1,4 +1,4 @@
-"""ALTER TABLE … SET (…), RESET, REPLICA IDENTITY, and ALTER COLUMN … SET STATISTICS, STORAGE, COMPRESSION and (…).
+"""ALTER TABLE … SET (…), RESET, REPLICA IDENTITY, CLUSTER ON, and ALTER COLUMN … SET STATISTICS, STORAGE, COMPRESSION and (…).
 
 The system catalog shows them. Nothing else depends on them.
 
@@ -11,11 +11,19 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tailgate.lake import constraints
-from tailgate.lake.catalog import Catalog, Index, Table
+from tailgate.lake.catalog import Catalog, Index, Item, Table
 from tailgate.lake.catalog.item_fields import ColumnStorage
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedObject, WrongObjectType
 from tailgate.lake.types import Type
-from tailgate.sql.statements.tables import SetColumnStorage, SetLogged, SetParameters, SetReplicaIdentity
+from tailgate.sql.statements.tables import (
+    SetClustered,
+    SetColumnStorage,
+    SetParameters,
+    SetReplicaIdentity,
+    StorageAction,
+    Toggle,
+    WithoutEffect,
+)
 from tailgate.sql.statements.values import Options
 from tailgate.sql.tables.storage.parameters import changed
 
@@ -26,15 +34,20 @@ STORAGES = {"plain": "p", "external": "e", "extended": "x", "main": "m"}
 
 def with_storage(
     table: Table,
-    action: SetLogged | SetParameters | SetColumnStorage | SetReplicaIdentity,
+    action: StorageAction,
     position: Callable[[str], int],
     catalog: Catalog,
 ) -> Table:
     """Returns the table after an action. `position`: of a column. Raises 22023, 42704, 42809, 0A000."""
     storage = table.storage
     match action:
-        case SetLogged():
+        case WithoutEffect():
             return table
+        case Toggle():
+            _check_toggled(table, action, catalog)
+            return table
+        case SetClustered(index):
+            return replace(table, storage=replace(storage, clustered=clustered_index(table, index, catalog) if index else None))
         case SetReplicaIdentity(identity, index):
             number = _replica_index(table, index, catalog) if identity == "i" else 0
             return replace(table, storage=replace(storage, replica_identity=identity, replica_index=number))
@@ -87,6 +100,36 @@ def _altered(column: ColumnStorage, action: SetColumnStorage, type: Type) -> Col
     if method is None:
         raise InvalidParameterValue(f'invalid compression method "{action.compression}"')
     return replace(column, compression=method)
+
+
+def _check_toggled(table: Table, action: Toggle, catalog: Catalog) -> None:
+    """Checks that ENABLE or DISABLE changes nothing: tables have no triggers, except for those of foreign keys. Raises 42704, 0A000."""
+    if action.name:
+        kind, of = ("rule", "relation") if action.words.endswith("RULE") else ("trigger", "table")
+        raise UndefinedObject(f'{kind} "{action.name}" for {of} "{table.name}" does not exist')
+    if action.words == "DISABLE TRIGGER ALL" and (table.foreign_keys or constraints.references_to(table, catalog)):
+        raise FeatureNotSupported(
+            f'DISABLE TRIGGER ALL of table "{table.name}", which has foreign keys or is referenced by them, is not supported',
+            hint="Drop the foreign keys and add them again, or make them deferrable and use SET CONSTRAINTS ALL DEFERRED.",
+        )
+
+
+def clustered_index(table: Item, name: str, catalog: Catalog) -> int:
+    """Returns the id of an index of a relation, 0 for that of the key of stored rows. Raises 42704, 42809."""
+    if isinstance(table, Table) and table.key is not None and name == constraints.primary_key_name(table):
+        return 0
+    other = catalog.at(name, catalog.schema_of(table))
+    if other is None:
+        raise UndefinedObject(f'index "{name}" for table "{table.name}" does not exist')
+    if not isinstance(other, Index):
+        raise WrongObjectType(f'"{name}" is not an index')
+    if table.id not in other.depends:
+        raise WrongObjectType(f'"{name}" is not an index for table "{table.name}"')
+    if other.method == "hash":
+        raise FeatureNotSupported(f'cannot cluster on index "{name}" because access method does not support clustering')
+    if other.condition is not None:
+        raise FeatureNotSupported(f'cannot cluster on partial index "{name}"')
+    return other.id
 
 
 def _replica_index(table: Table, name: str, catalog: Catalog) -> int:

@@ -14,7 +14,7 @@ from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.definitions import SequenceOptions
-from tailgate.sql.statements.parsers.clauses import if_not_exists, options, since
+from tailgate.sql.statements.parsers.clauses import collation, if_not_exists, options, since
 from tailgate.sql.statements.parsers.roles.roles import role_name
 from tailgate.sql.statements.parsers.sequences import combined, generation, identity_options, sequence_options
 from tailgate.sql.statements.parsers.tables.constraints import CONSTRAINTS, table_constraint
@@ -32,20 +32,27 @@ from tailgate.sql.statements.tables import (
     Identity,
     RenameColumn,
     RenameConstraint,
+    SetClustered,
     SetColumnStorage,
     SetDefault,
     SetIdentity,
-    SetLogged,
     SetNullable,
     SetOwner,
     SetParameters,
     SetReplicaIdentity,
     SetType,
     TableAction,
+    Toggle,
     ValidateConstraint,
+    WithoutEffect,
 )
 
-ACTIONS = ("add", "alter", "drop", "validate", "owner", "replica", "set logged", "set unlogged")  # first words of actions
+# first words of actions
+ACTIONS = (
+    "add", "alter", "drop", "validate", "owner", "replica", "set logged", "set unlogged", "set without", "cluster", "enable", "disable",
+    "force", "no force",
+)  # fmt: skip
+ROW_SECURITY = ("row", "level", "security")
 
 
 def alter_table(cursor: Parser, table: Name, exists: bool) -> AlterTable | None:
@@ -89,9 +96,8 @@ def _actions(cursor: Parser, table: Name) -> list[TableAction]:
         return [_drop(cursor)]
     if cursor.accept_word("validate", "constraint"):
         return [ValidateConstraint(names.name(cursor).name)]
-    if cursor.at_word("set", "logged") or cursor.at_word("set", "unlogged"):
-        cursor.advance()
-        return [SetLogged(cursor.advance().value == "logged")]
+    if (switched := _switch(cursor, at)) is not None:
+        return [switched]
     if cursor.accept_word("owner", "to"):
         return [SetOwner(role_name(cursor).name)]
     if cursor.accept_word("replica", "identity"):
@@ -101,6 +107,30 @@ def _actions(cursor: Parser, table: Name) -> list[TableAction]:
     if cursor.token.kind != "word":
         raise cursor.error()
     raise unsupported(f"ALTER TABLE … {cursor.token.text.upper()}, with other actions,", at)
+
+
+def _switch(cursor: Parser, at: int) -> TableAction | None:
+    """Parses ENABLE, DISABLE, [NO] FORCE, CLUSTER ON and SET with a word. Returns None and consumes nothing for others. Raises 0A000."""
+    if cursor.accept_word("cluster", "on"):
+        return SetClustered(names.name(cursor).name)
+    if cursor.accept_word("set", "without", "cluster"):
+        return SetClustered("")
+    for words in ("set logged", "set unlogged", "set without oids"):
+        if cursor.accept_word(*words.split()):
+            return WithoutEffect(words.upper())
+    for words in ("enable", "force"):
+        if cursor.at_word(words, *ROW_SECURITY):
+            raise unsupported("ROW LEVEL SECURITY", at, "Grant privileges on views that select the rows of a role.")
+    for words in ("disable", "no force"):
+        if cursor.accept_word(*words.split(), *ROW_SECURITY):
+            return WithoutEffect(f"{words.upper()} ROW SECURITY")
+    for words in ("enable", "enable always", "enable replica", "disable"):
+        for kind in ("trigger", "rule"):
+            if cursor.accept_word(*words.split(), kind):
+                every = cursor.any_word("all", "user") if kind == "trigger" and words in ("enable", "disable") else None
+                shown = f"{words} {kind}".upper()
+                return Toggle(shown, names.name(cursor).name) if every is None else Toggle(f"{shown} {every.upper()}")
+    return None
 
 
 def at_parameters(cursor: Parser) -> bool:
@@ -185,6 +215,7 @@ def _alter(cursor: Parser, at: int) -> TableAction:
     if cursor.accept_word("type") or cursor.accept_word("set", "data", "type"):
         type_at = cursor.position
         type = named_type(type_name(cursor))
+        collation(cursor, type)
         if not cursor.accept_word("using"):
             return SetType(column, type, type_position=type_at)
         start = cursor.position

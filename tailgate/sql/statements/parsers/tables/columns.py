@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import DatatypeMismatch, SyntaxError_, TailgateError
+from tailgate.lake.errors import SyntaxError_, TailgateError
 from tailgate.lake.types import INT2, INT4, INT8
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parser import Parser
@@ -100,10 +100,8 @@ class _Column:
             self._nullable = True
         elif cursor.accept_word("default"):
             self._parse_default(here)
-        elif cursor.accept_word("collate"):
-            collation(cursor)
-            if self._type.facts.category != "S":
-                raise DatatypeMismatch(f"collations are not supported by type {self._type}", position=here)
+        elif collation(cursor, self._type, here):
+            pass
         elif cursor.accept_word("generated"):
             kind = generation(cursor)
             cursor.expect_word("as")

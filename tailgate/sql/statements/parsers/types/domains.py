@@ -11,10 +11,9 @@ from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
-from tailgate.sql.statements.parsers.clauses import relation_name, since
+from tailgate.sql.statements.parsers.clauses import collation, relation_name, since
 from tailgate.sql.statements.parsers.roles.roles import role_name
 from tailgate.sql.statements.parsers.tables.constraints import check, column_constraint, table_constraint
-from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.tables import (
     AddConstraint,
     Check,
@@ -36,10 +35,9 @@ def create_domain(cursor: Parser) -> CreateDomain:
     not_null: bool | None = None
     checks: list[Check] = []
     while True:
-        at = cursor.position
         constraint = name(cursor).name if cursor.accept_word("constraint") else None
-        if cursor.at_word("collate"):
-            raise unsupported("COLLATE of a domain", at, "Text is compared in C order.")
+        if constraint is None and collation(cursor, type):
+            continue
         if cursor.at_word("not", "null") or cursor.at_word("null"):
             required = cursor.accept_word("not", "null") or not cursor.accept_word("null")
             if not_null not in (None, required):

@@ -10,7 +10,7 @@ from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
-from tailgate.sql.statements.parsers.clauses import relation_name
+from tailgate.sql.statements.parsers.clauses import collation, relation_name
 from tailgate.sql.statements.parsers.roles.roles import role_name
 from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.types import (
@@ -58,8 +58,7 @@ def _attributes(cursor: Parser) -> tuple[Attribute, ...]:
 def _attribute(cursor: Parser) -> Attribute:
     attribute = name(cursor).name
     type = named_type(type_name(cursor))
-    if cursor.at_word("collate"):
-        raise unsupported("COLLATE of an attribute", cursor.position, "Text is compared in C order.")
+    collation(cursor, type)
     return Attribute(attribute, type)
 
 
