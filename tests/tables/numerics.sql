@@ -40,3 +40,15 @@ WITH RECURSIVE r (x) AS (SELECT 2::numeric UNION ALL SELECT x * x FROM r WHERE x
 WITH RECURSIVE r (n, x) AS (SELECT 1, 1::numeric(10, 2) UNION ALL SELECT n + 1, x * 1.5 FROM r WHERE n < 5) SELECT * FROM r;
 WITH RECURSIVE r (n, x) AS (SELECT 1, 1::numeric(10, 2) UNION ALL SELECT n + 1, (x * 1.5)::numeric(10, 2) FROM r WHERE n < 5) SELECT * FROM r;
 SELECT 6e-7::float8::numeric(10, 2) AS a, (-6e-7)::float8::numeric(10, 3) AS b, 0.0051::float8::numeric(5, 2) AS c;
+SELECT * FROM generate_series(1.5, 3.5, 0.5);
+SELECT generate_series(1::numeric, 3);
+SELECT x::text FROM generate_series(10.00, 0, -2.5) x;
+SELECT generate_series(1, 3, 0.5);
+SELECT * FROM generate_series(1.5, 3.5, 0);
+SELECT * FROM generate_series(1.5, 'NaN');
+SELECT * FROM generate_series('Infinity', 3.5);
+SELECT * FROM generate_series(1.5, 3.5, 'NaN');
+SELECT * FROM generate_series(1.5, NULL);
+SELECT id, generate_series(0, price, 0.5)::text AS g FROM sales WHERE price BETWEEN 0 AND 3 ORDER BY id, 2;
+SELECT sum(x) AS s FROM generate_series(0.1, 1, 0.1) AS x;
+SELECT * FROM generate_series(0, 1.0, 0.5) WITH ORDINALITY;

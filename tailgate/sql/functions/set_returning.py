@@ -123,7 +123,7 @@ ROWS = (
     *_json("jsonb"),
     *(replace(row, name="string_to_table", result="text", kind="set") for row in text.ROWS if row.name == "string_to_array"),
     *_subscripts(),
-    # not supported
+    # in queries, with general numerics only (`functions.general.templates`)
     Function("generate_series", ("numeric", "numeric"), "numeric", kind="set"),
     Function("generate_series", ("numeric", "numeric", "numeric"), "numeric", kind="set"),
 )

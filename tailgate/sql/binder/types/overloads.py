@@ -390,6 +390,7 @@ def function(name: str, types: tuple[Type, ...], position: int | None) -> Functi
             hint=NO_MATCH,
             position=position,
         )
-    if not choice.duckdb and not choice.by_session:
+    is_computed = numeric_types.may_be_general() and not numeric_types.is_maintained() and general_templates.general(choice) is not None
+    if not choice.duckdb and not choice.by_session and not is_computed:
         raise FeatureNotSupported(f"function {choice} is not supported", position=position)
     return choice

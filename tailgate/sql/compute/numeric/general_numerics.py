@@ -13,14 +13,22 @@ from itertools import groupby
 from typing import Any
 
 from tailgate.lake import sortable
-from tailgate.lake.errors import FeatureNotSupported, InvalidArgumentForWidthBucketFunction, NumericValueOutOfRange
+from tailgate.lake.errors import (
+    FeatureNotSupported,
+    InvalidArgumentForWidthBucketFunction,
+    InvalidParameterValue,
+    NumericValueOutOfRange,
+    ProgramLimitExceeded,
+)
 from tailgate.lake.sortable import KEY_DIGITS, KEY_SCALE
 from tailgate.sql import interruption
+from tailgate.sql.compute import series
 from tailgate.sql.compute.registry import udf
 from tailgate.values.numbers import numerics
 from tailgate.values.numeric import arithmetic, moments, powers
 from tailgate.values.numeric.scales import WIDE
 
+GENERAL_SERIES_MAX = 1_000_000  # numbers of one call of generate_series
 CHECKED_EVERY = 1_000  # values of a sum: whether the statement is to end
 KEY_LIMIT = Decimal(10**KEY_DIGITS)
 
@@ -117,6 +125,26 @@ def general_mode(values: list[Decimal]) -> Decimal | None:
         if len(others) + 1 > most:
             most, mode = len(others) + 1, first
     return mode
+
+
+@udf("general", "general", "general", to="general[]")
+def general_series(first: Decimal, last: Decimal, step: Decimal) -> list[Decimal]:
+    """Returns the numbers from `first` to `last`. Raises 22023, 54000."""
+    for name, value in (("start value", first), ("stop value", last), ("step size", step)):
+        if not value.is_finite():
+            raise InvalidParameterValue(f"{name} cannot be {'NaN' if value.is_nan() else 'infinity'}")
+    if not step:
+        raise InvalidParameterValue(series.ZERO_STEP)
+    numbers: list[Decimal] = []
+    current = first
+    while current <= last if step > 0 else current >= last:
+        if len(numbers) % series.CHECKED == 0:
+            interruption.check()
+        if len(numbers) == GENERAL_SERIES_MAX:
+            raise ProgramLimitExceeded(f"generate_series gives more than {GENERAL_SERIES_MAX} rows")
+        numbers.append(current)
+        current = arithmetic.add(current, step)
+    return numbers
 
 
 # --- casts ---------------------------------------------------------------------------------------

@@ -81,6 +81,8 @@ TEMPLATES: dict[tuple[str, str, tuple[str, ...]], str] = {
     ("operator", "<@", (ARRAY, ARRAY)): _contains(*reversed(_ARRAYS)),
     ("operator", "&&", (ARRAY, ARRAY)): strict(f"(len(list_filter({_ARRAYS[1]}, lambda tg_y: {_CONTAINS % _ARRAYS[0]})) > 0)", 2),
     ("set", "unnest", (ARRAY,)): "{0}",
+    ("set", "generate_series", (N, N)): "tg_general_series({0}, {1}, tg_general(1, 0))",
+    ("set", "generate_series", (N, N, N)): "tg_general_series({0}, {1}, {2})",
     ("function", "array_remove", (ARRAY, N)): f"list_filter({{0}}, lambda tg_x: {_ELEMENT_KEY} IS DISTINCT FROM {_KEYS[1]})",
     ("function", "array_replace", (ARRAY, N, N)): (
         f"list_transform({{0}}, lambda tg_x: CASE WHEN {_ELEMENT_KEY} IS NOT DISTINCT FROM {_KEYS[1]} THEN {{2}} ELSE tg_x END)"
