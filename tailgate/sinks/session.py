@@ -23,6 +23,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from tailgate.lake.errors import ConnectionFailure
+from tailgate.lake.kafka.transactions import abort_forgotten
 from tailgate.sinks import progress as progress_topic
 from tailgate.sinks import topics
 from tailgate.sinks.consistency import Mark
@@ -94,20 +95,9 @@ class Session:
         self._owner = None if self.progress is None else self.progress.instance
 
     def _abort_unfinished(self, producer: Producer) -> None:
-        """Aborts a transaction of the sink that init_transactions does not know, if there may be one.
-
-        After a kill, Kafka 4.3 once had a transaction's records, but its coordinator had no transaction. No timeout ends such a
-        transaction, and readers of read_committed wait for it. An aborted transaction over the same partitions ends it.
-        """
+        """Aborts a transaction of the sink that its broker has forgotten, if there may be one."""
         names = [progress_topic.topic(self._lake_id), self._settings.topic, self._settings.consistency_topic]
-        partitions = [partition for name in names if name for partition in topics.partitions(self._admin, name)]
-        undecided = topics.undecided(self._admin, partitions)
-        if undecided:
-            producer.begin_transaction()
-            for partition in undecided:
-                producer.produce(partition.topic, b"", partition=partition.partition)
-            producer.flush(CALL_TIMEOUT.total_seconds())
-            producer.abort_transaction(CALL_TIMEOUT.total_seconds())
+        abort_forgotten(producer, self._admin, [partition for name in names if name for partition in topics.partitions(self._admin, name)])
 
     def _reach(self) -> None:
         """Waits until a broker responds. The error contains the reason why a connection failed, not only a timeout."""

@@ -1,4 +1,4 @@
-"""The sink's topic and the progress topic: their creation, if they do not exist, and their undecided records.
+"""The sink's topic and the progress topic: their creation, if they do not exist, and their partitions.
 
 A topic has exactly the given name. An existing topic is used as it is; its partitions and
 configuration are not changed.
@@ -7,13 +7,14 @@ configuration are not changed.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription  # type: ignore[attr-defined]  # exported, not declared
+from confluent_kafka.admin import AdminClient, TopicDescription  # type: ignore[attr-defined]  # exported, not declared
 from confluent_kafka.cimpl import NewTopic
 
+from tailgate.lake.kafka.transactions import ends
 from tailgate.sinks.failures import kafka
 
 REQUEST_TIMEOUT = timedelta(seconds=5)  # a healthy broker responds in 2 to 50 ms, also when it creates a topic
@@ -44,20 +45,6 @@ def partitions(admin: AdminClient, name: str) -> list[TopicPartition]:
     return [TopicPartition(name, partition.id) for partition in _description(admin, name).partitions]
 
 
-def undecided(admin: AdminClient, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-    """Returns the partitions that end with records of a transaction that is neither committed nor aborted. Raises KafkaException."""
-    stable, ends = (_ends(admin, partitions, level) for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED))
-    return [partition for partition, before, end in zip(partitions, stable, ends, strict=True) if before < end]
-
-
-def _ends(admin: AdminClient, partitions: Sequence[TopicPartition], level: IsolationLevel) -> list[int]:
-    """Returns the end of each partition as a reader of this isolation level sees it."""
-    seconds = REQUEST_TIMEOUT.total_seconds()
-    latest = {partition: OffsetSpec.latest() for partition in partitions}  # type: ignore[no-untyped-call]  # confluent_kafka is not annotated
-    futures = admin.list_offsets(latest, isolation_level=level, request_timeout=seconds)
-    return [futures[partition].result(2 * seconds).offset for partition in partitions]
-
-
 def _exists(admin: AdminClient, name: str) -> bool:
     """Returns whether a topic exists. This request never creates one."""
     try:
@@ -75,7 +62,7 @@ def _is_led(admin: AdminClient, name: str) -> bool:
         description = _description(admin, name)
         if any(partition.leader is None for partition in description.partitions):
             return False
-        _ends(admin, [TopicPartition(name, partition.id) for partition in description.partitions], IsolationLevel.READ_UNCOMMITTED)
+        ends(admin, [TopicPartition(name, partition.id) for partition in description.partitions], IsolationLevel.READ_UNCOMMITTED)
     except KafkaException as error:
         if error.args[0].code() in NOT_LED:
             return False

@@ -249,3 +249,27 @@ def test_concurrent_readers(world: World) -> None:
     for thread in threads:
         thread.join(30)
     assert wrong == []
+
+
+@BOTH
+@pytest.mark.parametrize("first", ["users", "other"])
+def test_an_imported_snapshot(world: World, first: str) -> None:
+    """A session that imports a snapshot after the relation has new columns reads the rows and columns of the snapshot's time."""
+    world.view()
+    with world.connect() as mine, world.connect() as theirs:
+        mine.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        mine.execute(f"SELECT * FROM {first}")
+        (name,) = mine.execute("SELECT pg_export_snapshot()").fetchall()[0]
+        world.widen()
+        world.tick((3, "c", 30))
+        for _ in range(2):
+            theirs.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            theirs.execute(f"SET TRANSACTION SNAPSHOT '{name}'")
+            for sql, rows in READS:
+                assert theirs.execute(sql).fetchall() == rows
+            for error, sql in ERRORS:
+                with pytest.raises(error), theirs.transaction():
+                    theirs.execute(sql)
+            theirs.execute("COMMIT")
+        mine.execute("COMMIT")
+        assert theirs.execute("SELECT * FROM users ORDER BY id").fetchall() == [*NEW, (3, "c", 30)]

@@ -61,18 +61,18 @@ def _value(setting: Setting | None, values: tuple[str, ...]) -> str:
 
 
 def _import(session: Session, name: str) -> None:
-    """Executes SET TRANSACTION SNAPSHOT: the block reads at the time of a snapshot from pg_export_snapshot()."""
+    """Executes SET TRANSACTION SNAPSHOT: the block reads at the time of a snapshot from pg_export_snapshot(), with its catalog."""
     if not session.transaction.in_block:
         session.notice("SET TRANSACTION can only be used in transaction blocks", "WARNING", "25P01")
     if session.transaction.queried or session.transaction.savepoints or session.transaction.time is not None:
         raise e.ActiveSqlTransaction("SET TRANSACTION SNAPSHOT must be called before any query")
     if session.settings["transaction_isolation"] not in ("serializable", "repeatable read"):
         raise e.FeatureNotSupported("a snapshot-importing transaction must have isolation level SERIALIZABLE or REPEATABLE READ")
-    time = session.gateway.sessions.exported(name)
-    if time is None:
+    snapshot = session.gateway.sessions.exported(name)
+    if snapshot is None:
         raise e.InvalidParameterValue(f'invalid snapshot identifier: "{name}"')
     if session.transaction.state is not State.IDLE:
-        session.transaction.read_at(session.serving, time)
+        session.transaction.read_at(session.serving, snapshot.time, snapshot.catalog)
         session.transaction.query()
 
 

@@ -68,8 +68,8 @@ def errors_shape(item: Item) -> Shape:
 
 
 def create(connection: duckdb.DuckDBPyConnection, shape: Shape, *, temporary: bool = False, indexed: bool = False) -> None:
-    """Creates the table of a mirror. `indexed`: with the column that an index of the key needs."""
-    columns = [f"c{i} {field.type.duckdb}" for i, field in enumerate(shape.columns)]
+    """Creates the table of a mirror. `indexed`: with the columns as an index of the key needs them."""
+    columns = [f"c{i} {shape.columns[i].type.duckdb}" for i in _placed(shape, indexed)]
     if shape.key is None:
         columns.append(f"{WEIGHT} BIGINT NOT NULL")
     if indexed and is_hashed(shape):
@@ -85,7 +85,7 @@ def drop(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
 def fill(connection: duckdb.DuckDBPyConnection, shape: Shape, rows: pa.Table, *, indexed: bool = False) -> None:
     """Inserts rows with weights above zero."""
     with incoming(connection, shape.columns, positional(shape, rows)) as added:
-        columns = _columns(shape) + (f", {_hash(shape)}" if indexed and is_hashed(shape) else "")
+        columns = _indexed_columns(shape) if indexed else _columns(shape)
         connection.execute(f"INSERT INTO {shape.table} SELECT {columns} FROM {added.text}", added.parameters)
 
 
@@ -185,9 +185,9 @@ def update(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Tabl
             connection.execute(f"DELETE FROM {shape.table} AS r USING ({keys}) AS g WHERE {same}", changed.parameters)
 
 
-def copy(connection: duckdb.DuckDBPyConnection, source: Shape, target: Shape, *, temporary: bool, hashed: bool) -> int:
-    """Copies a table, without what DuckDB keeps of earlier rows. Returns the number of lines. `hashed`: adds the hashes of the keys."""
-    columns = f"{_columns(source)}, {_hash(source)} AS {HASH}" if hashed and is_hashed(source) else "*"
+def copy(connection: duckdb.DuckDBPyConnection, source: Shape, target: Shape, *, temporary: bool, indexed: bool) -> int:
+    """Copies a table, without what DuckDB keeps of earlier rows. Returns the number of lines. `indexed`: the copy has an index."""
+    columns = _indexed_columns(source) if indexed else "*"
     kind = "TEMP TABLE" if temporary else "TABLE"
     row = connection.execute(f"CREATE {kind} {target.table} AS SELECT {columns} FROM {source.table}").fetchone()
     assert row is not None
@@ -266,6 +266,21 @@ def positional(shape: Shape, rows: pa.Table) -> pa.Table:
     if rows.num_columns != len(shape.columns) + 1:
         rows = formed(rows, arrow_schema(shape.columns, weight=True))
     return rows.rename_columns([*shape.names, WEIGHT])
+
+
+def _placed(shape: Shape, indexed: bool) -> list[int]:
+    """Returns the columns in the order of a table. Queries of a view use an index only if its column is the first one."""
+    columns = list(range(len(shape.columns)))
+    if indexed and not is_hashed(shape):
+        assert shape.key
+        columns.insert(0, columns.pop(shape.key[0]))
+    return columns
+
+
+def _indexed_columns(shape: Shape) -> str:
+    """Returns the columns of a table with an index, from rows."""
+    names = [f"c{i}" for i in _placed(shape, True)]
+    return ", ".join([*names, f"{_hash(shape)} AS {HASH}"] if is_hashed(shape) else names)
 
 
 def _columns(shape: Shape) -> str:

@@ -18,8 +18,10 @@ import time as clocks
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import duckdb
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.gateway.mirrors import mirror
@@ -79,6 +81,7 @@ class Mirrors:
         self._tables = Tables(self._writer)
         self.figures = Figures()
         self._filling = ThreadPoolExecutor(FILLS_AT_ONCE, "tailgate-fill")
+        self._clock_lists: list[list[int]] | None = None  # that the clock has, None if a transaction has failed
         self._wake = Wake(lake)
         self._stopping = threading.Event()
         self._look_again = 0.0
@@ -204,12 +207,11 @@ class Mirrors:
     def _catch_up(self, connection: duckdb.DuckDBPyConnection, tables: Sequence[Table], n: int) -> int:
         """Applies the entries after `n` to tables that are being filled; returns the last one."""
         target = max(n, self.state.n)  # the clock shows an entry a moment before the state
+        entries = [self._entries.get(i) for i in range(n + 1, target + 1)]
         connection.begin()
-        for i in range(n + 1, target + 1):
-            cached = self._entries.get(i)
-            for table in tables:
-                if (changes := cached.changes(table.shape.relation)) is not None:
-                    self._tables.apply(connection, table, changes)
+        for table in tables:
+            changes = (cached.changes(table.shape.relation) for cached in entries)
+            self._tables.apply(connection, table, [part for part in changes if part is not None])
         connection.commit()
         return target
 
@@ -283,12 +285,8 @@ class Mirrors:
 
     def _step(self) -> bool:
         """Applies new log entries, up to a limit; returns whether there were any."""
-        batch: list[CachedEntry] = []
         began_ns = clocks.time_ns()
-        for entry in self._lake.log.after(self.state.n):
-            batch.append(self._entries.add(entry))
-            if len(batch) == ENTRIES_AT_ONCE:
-                break
+        batch = list(map(self._entries.add, islice(self._lake.log.after(self.state.n), ENTRIES_AT_ONCE)))
         if not batch:
             return False
         with self._lock:
@@ -305,7 +303,7 @@ class Mirrors:
         catalog, catalog_n = self.state.catalog, self.state.catalog_n
         header, anew = batch[-1].header, frozenset[int]()
         tables = {relation: table for m in self._mirrored.values() if m.moving for relation, table in m.tables.items()}
-        ended: list[Mirrored] = []
+        ended, waiting = list[Mirrored](), dict[int, list[pa.Table]]()  # `waiting`: by relation, its changes
         self._writer.begin()
         try:
             for cached in batch:
@@ -317,7 +315,10 @@ class Mirrors:
                 for relation in cached.relations:
                     self._changed[relation] = cached.header.time
                     if relation in tables:
-                        self._apply(tables[relation], cached)
+                        waiting.setdefault(relation, []).append(self._counted(relation, cached))
+            for relation, parts in waiting.items():
+                if relation in tables:
+                    self._tables.apply(self._writer, tables[relation], parts)
             ended += [m for m in self._mirrored.values() if m.moving and (m.item.id in anew or m.has_changed_form(catalog))]
             for entry in ended:
                 self._drop(entry)
@@ -328,25 +329,28 @@ class Mirrors:
             self._writer.commit()
         except BaseException:
             self._writer.rollback()
+            self._clock_lists = None
             self._forget_all(ended)
             raise
         return state
 
-    def _apply(self, table: Table, cached: CachedEntry) -> None:
-        relation = table.shape.relation
+    def _counted(self, relation: int, cached: CachedEntry) -> pa.Table:
+        """Returns the changes of a relation, which are counted."""
         changes = cached.changes(relation)
         assert changes is not None
-        self._tables.apply(self._writer, table, changes)
         self.figures.applied(relation, changes)
         if relation in self._totals:
             self._totals[relation] += pc.sum(changes.column(WEIGHT)).as_py() or 0
+        return changes
 
     def _failing(self) -> frozenset[int]:
         return frozenset(self._errors_of[r] for r, total in self._totals.items() if total > 0)
 
     def _set_clock(self, connection: duckdb.DuckDBPyConnection, state: State) -> None:
-        values = [state.n, state.time, sorted(self.moving()), sorted(self._failing()), state.inbox]
-        connection.execute("UPDATE clock SET n = $1, t = $2, relations = $3, failing = $4, inbox = $5", values)
+        lists = [sorted(self.moving()), sorted(self._failing())]
+        more, changed = ("", []) if lists == self._clock_lists else (", relations = $4, failing = $5", lists)  # to set a list costs more
+        connection.execute(f"UPDATE clock SET n = $1, t = $2, inbox = $3{more}", [state.n, state.time, state.inbox, *changed])
+        self._clock_lists = lists
 
     # --- forgetting
 

@@ -19,6 +19,7 @@ that no other has, and a view has the name of the mirror.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import duckdb
@@ -27,7 +28,8 @@ import pyarrow as pa
 
 from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.mirrors.mirror import Shape
-from tailgate.lake.types import WEIGHT
+from tailgate.lake.tables.weights import total
+from tailgate.lake.types import WEIGHT, arrow_schema
 
 ROWS_IN_PLACE_MAX = 200_000  # of a table that is updated in place, unless CHANGED_SHARE of it changes
 CHANGED_SHARE = 0.01  # DuckDB updates blocks of 2,048 rows: with more changes, most of a block's work is useful
@@ -97,11 +99,12 @@ class Tables:
             mirror.hide(connection, table.shape)
         mirror.drop(connection, table.shape)
 
-    def apply(self, connection: duckdb.DuckDBPyConnection, table: Table, changes: pa.Table) -> None:
-        """Applies net changes: each row occurs at most once, with its weight."""
+    def apply(self, connection: duckdb.DuckDBPyConnection, table: Table, parts: Sequence[pa.Table]) -> None:
+        """Applies the changes of successive ticks at once. In each of them a row occurs at most once, with its weight."""
+        shape = table.shape
+        changes = parts[0] if len(parts) == 1 else total(parts, arrow_schema(shape.columns, weight=True))
         if changes.num_rows == 0:
             return
-        shape = table.shape
         weights = changes.column(WEIGHT).to_numpy()
         removals = int(np.count_nonzero(weights < 0))
         if connection is self._follower:
@@ -120,7 +123,7 @@ class Tables:
         """Returns a copy of a table as the connection's transaction reads it, under another name and without its index."""
         indexed = table.needs_index
         shape = self._numbered(table.shape)
-        rows = mirror.copy(connection, table.shape, shape, temporary=table.temporary, hashed=indexed and not table.indexed)
+        rows = mirror.copy(connection, table.shape, shape, temporary=table.temporary, indexed=indexed)
         return Table(shape, rows, indexed, table.temporary)
 
     def build_index(self, connection: duckdb.DuckDBPyConnection, table: Table) -> None:

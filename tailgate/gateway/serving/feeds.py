@@ -193,7 +193,7 @@ class _Copies:
 
     def apply(self, shape: Shape, changes: pa.Table) -> None:
         table = self._by_relation[shape.relation]
-        self._tables.apply(self.connection, table, changes)
+        self._tables.apply(self.connection, table, [changes])
         self._by_relation[shape.relation] = self._tables.compact(self.connection, table)
 
 

@@ -22,7 +22,7 @@ from tailgate.gateway.serving.jobs import Job, Jobs
 from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.serving.progress import Progress
 from tailgate.gateway.serving.watchdog import Watchdog
-from tailgate.lake.catalog import Item
+from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.catalog.schemas import TAILGATE, is_system
 from tailgate.lake.errors import FeatureNotSupported, UndefinedTable
 from tailgate.lake.folder import Lake
@@ -111,14 +111,15 @@ class Queries:
         """Tells whether all relations of the query are in memory, so that `run_now` does not wait."""
         return self._mirrors.moving() >= prepared.relations
 
-    def snapshot(self, at: int | None = None) -> Snapshot:
+    def snapshot(self, at: int | None = None, catalog: Catalog | None = None) -> Snapshot:
         """Opens a snapshot: one time for several statements, now or a past time `at`.
 
-        `at` must not be older than `oldest`. The caller closes the snapshot. Raises 53400 if too
+        `at` must not be older than `oldest`. `catalog`: the present one by default. The caller closes the snapshot. Raises 53400 if too
         many snapshots are open, in total or for the current role.
         """
         self._snapshots.check(REQUESTER.get())
-        return self._snapshots.add(Snapshot(self._lake, self._sandbox.cursor(), self._mirrors.catalog_at, at), REQUESTER.get())
+        catalog_at = self._mirrors.catalog_at if catalog is None else lambda n: catalog
+        return self._snapshots.add(Snapshot(self._lake, self._sandbox.cursor(), catalog_at, at), REQUESTER.get())
 
     async def _reading(self, items: Sequence[Item], work: Callable[[Job], Result], timeout: float | None = None) -> Result:
         """Runs `work` once the items are mirrored.

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any, Protocol
 
+from tailgate.gateway.mirrors.snapshots import Snapshot
 from tailgate.gateway.resources.concurrency import Requester
 from tailgate.gateway.session.activity import QUERY_BYTES_MAX
 from tailgate.gateway.session.client import Client
@@ -83,10 +84,10 @@ class Sessions(dict[int, RegisteredSession]):
         """Returns the number of sessions that have signed in as a role."""
         return sum(session.client.role == role for session in self.values())
 
-    def exported(self, name: str) -> int | None:
-        """Returns the time of an exported snapshot, or None if there is none of this name."""
-        times = (session.transaction.exported.get(name) for session in self.values())
-        return next((time for time in times if time is not None), None)
+    def exported(self, name: str) -> Snapshot | None:
+        """Returns an exported snapshot, or None if there is none of this name."""
+        snapshots = (session.transaction.exported.get(name) for session in self.values())
+        return next((snapshot for snapshot in snapshots if snapshot is not None), None)
 
     def rows(self, requester: Requester, own: int = 0) -> list[Row]:
         """Returns the rows of pg_stat_activity. Hides details of sessions whose role `requester` may not see.

@@ -130,7 +130,7 @@ class Transaction:
 
     `savepoints`: oldest first. `writes`: the pending writes, with the rows of `temporary` tables. `definitions`: the uncommitted changes
     of the catalog, or None. `sequences`: the positions of sequences that the transaction has created or altered, and used.
-    `exported`: the transaction's time by the name of each exported snapshot, for SET TRANSACTION SNAPSHOT in other sessions.
+    `exported`: the exported snapshots by name, for SET TRANSACTION SNAPSHOT in other sessions.
     `locks`: ids of relations and the modes in which LOCK TABLE has locked them. `advisory_locks`: those of the session.
     `queried`: whether a statement has run that takes the snapshot of the transaction in PostgreSQL.
     """
@@ -146,7 +146,7 @@ class Transaction:
         self.definitions: Uncommitted | None = None
         self.sequences: SequencePositions = {}
         self.locks: set[tuple[int, str]] = set()
-        self.exported: dict[str, int] = {}
+        self.exported: dict[str, Snapshot] = {}
         self._exports = count(1)
         self._snapshot: Snapshot | None = None
 
@@ -268,15 +268,18 @@ class Transaction:
         snapshot = self.snapshot(serving)
         name = f"{process:08X}-{next(self._exports):08X}-1"
         if snapshot is not None:
-            self.exported[name] = snapshot.time
+            self.exported[name] = snapshot
         return name
 
-    def read_at(self, serving: Serving, time: int) -> None:
-        """Takes the snapshot at the given time. Reads it from the lake if the mirrors are already at a later time."""
+    def read_at(self, serving: Serving, time: int, catalog: Catalog | None = None) -> None:
+        """Takes the snapshot at the given time. Reads it from the lake if the mirrors are already at a later time.
+
+        `catalog`: that of the snapshot; the present one by default.
+        """
         self._snapshot = serving.queries.snapshot()
         if self._snapshot.time != time:
             self._snapshot.close()
-            self._snapshot = serving.queries.snapshot(time)
+            self._snapshot = serving.queries.snapshot(time, catalog)
 
     @property
     def time(self) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.lake.folder import Lake
+from tailgate.lake.host import crash
 from tailgate.operations.watch import alert_items, main, states
 from tailgate.operations.watch.alerts import Condition, Event
 from tailgate.operations.watch.delivery import Deliverer
@@ -89,6 +91,40 @@ def test_a_position_that_was_not_written(kafka: Kafka, tmp_path: Path) -> None:
         deliverer.join(10)
     writer.close()
     assert [body["id"] for body in committed(kafka, "alerts.positions")] == [1, 2]
+
+
+def test_a_transaction_that_a_killed_broker_has_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The coordinator's last records are lost, and those of the transaction are not. No timeout ends it, but the next producer does."""
+    lake = Lake.create(tmp_path / "lake")
+    writer, kafka = Writer(lake), Kafka(tmp_path / "kafka")
+    first, second = (writer.append(Event("fired", STALLED)) for _ in range(2))
+    writer.close()
+
+    def killed(point: str) -> None:
+        if point == "watch.positioned":
+            raise RuntimeError("killed")
+
+    kafka.start()
+    topic = Topic("alerts", kafka.address, lake.id, dict, lambda notification: True, "7")
+    try:
+        until(lambda: topic.send(first) is None, 30)
+        (transactions,) = kafka.data.glob("log/__transaction_state-*/*.log")
+        size = transactions.stat().st_size
+        with monkeypatch.context() as patch:
+            patch.setattr(crash, "point", killed)
+            with pytest.raises(RuntimeError):
+                topic.send(second)
+        assert transactions.stat().st_size > size
+        os.kill(kafka.pid, signal.SIGKILL)
+        kafka.stop()
+        os.truncate(transactions, size)
+        kafka.start()
+        topic.close()
+        until(lambda: topic.send(second) is None, 60)
+        assert [body["id"] for body in committed(kafka, "alerts")] == [1, 2]
+    finally:
+        topic.close()
+        kafka.stop()
 
 
 def test_an_alert(kafka: Kafka, live: Live, sql: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """Topics that receive notifications exactly once: NOTIFY KAFKA of CREATE ALERT.
 
-    open: init_transactions ──► fences an earlier process, aborts its transaction
+    open: init_transactions ──► fences an earlier process, aborts its transaction, also one that the broker has forgotten
           committed offset  ──► the id of the last notification that the topic has
     send: begin ──► message ──► offset of the group = id ──► commit       atomic for readers of read_committed
 
@@ -21,6 +21,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.host import crash
+from tailgate.lake.kafka.transactions import abort_forgotten
 from tailgate.operations.watch import payloads
 from tailgate.operations.watch.alerts import Notification
 
@@ -78,13 +79,16 @@ class _Session:
         self._target = target
         client: dict[str, Any] = {**CLIENT, **target.client(), "bootstrap.servers": target.brokers}
         admin = AdminClient(client)
-        if target.topic not in admin.list_topics(timeout=CALL_S).topics:
+        exists = target.topic in admin.list_topics(timeout=CALL_S).topics
+        if not exists:
             admin.create_topics([NewTopic(target.topic, 1)], request_timeout=CALL_S)[target.topic].result()
         transactions = {"transactional.id": identity, "transaction.timeout.ms": int(TRANSACTION_S * 1000)}
         self._producer = Producer({**client, **transactions})
         self._producer.init_transactions(CALL_S)
         self._group = Consumer({**client, "group.id": identity, "enable.auto.commit": False})
         try:
+            if exists:
+                abort_forgotten(self._producer, admin, [TopicPartition(target.topic, PARTITION)], self._group)
             (position,) = self._group.committed([TopicPartition(target.topic, PARTITION)], CALL_S)
             if position.error is not None:
                 raise KafkaException(position.error)

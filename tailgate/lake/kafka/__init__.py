@@ -1,0 +1,1 @@
+"""Requests to Kafka that several processes make."""
