@@ -1,6 +1,6 @@
 """HTTP/1.1: uvicorn's protocol over httptools, with limits of header fields and of idle time.
 
-A response has the header field Date. A request for another protocol (Upgrade) is answered as one without it.
+A response has the header field Date. A request for another protocol (Upgrade) is answered as one without it, unless it opens a WebSocket.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Collection
 from email.utils import formatdate
 
 import httptools
@@ -25,19 +26,19 @@ logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # it reports errors of 
 
 
 class Http1:
-    """The HTTP/1.1 connections of a server."""
+    """The HTTP/1.1 connections of a server. `websockets`: the paths at which a client may open a WebSocket."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, websockets: Collection[bytes] = ()) -> None:
         self._config = Config(
-            app, http="httptools", ws="none", interface="asgi3", lifespan="off", log_config=None, access_log=False,
-            proxy_headers=False, timeout_keep_alive=limits.IDLE_S,
+            app, http="httptools", ws="wsproto", interface="asgi3", lifespan="off", log_config=None, access_log=False,
+            proxy_headers=False, timeout_keep_alive=limits.IDLE_S, ws_max_size=limits.BODY_BYTES_MAX, ws_per_message_deflate=False,
         )  # fmt: skip
         self._config.load()
-        self._state = ServerState()
+        self._state, self._websockets = ServerState(), frozenset(websockets)
 
     def protocol(self) -> asyncio.Protocol:
         """Returns the protocol of a new connection."""
-        return _Connection(self._config, self._state)
+        return _Connection(self._config, self._state, self._websockets)
 
     @property
     def count(self) -> int:
@@ -52,15 +53,18 @@ class Http1:
     def abort(self) -> None:
         """Ends the connections."""
         for connection in list(self._state.connections):
-            assert isinstance(connection, _Connection)
             connection.transport.abort()
 
 
 class _Connection(HttpToolsProtocol):
-    """A connection. One without a complete request for IDLE_S is closed, and so is one with header fields above HEADER_BYTES_MAX."""
+    """A connection. One without a complete request for IDLE_S is closed, and so is one with header fields above HEADER_BYTES_MAX.
 
-    def __init__(self, config: Config, state: ServerState) -> None:
+    One that becomes a WebSocket is no longer a connection of this class.
+    """
+
+    def __init__(self, config: Config, state: ServerState, websockets: frozenset[bytes]) -> None:
         super().__init__(config, state, {})
+        self._websockets = websockets
         self._head_bytes = 0
         self._steps = 0  # steps of the parser, which keeps a header field until it is complete
         self._in_head = True
@@ -69,6 +73,7 @@ class _Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does: it is a TCP connection
         super().connection_made(transport)
+        self._unjoined = transport
         self.transport = _Joining(transport, self.loop)  # type: ignore[assignment]  # it has the methods that uvicorn calls
         self._watch = self.loop.call_later(limits.IDLE_S, self._close_idle)
 
@@ -133,7 +138,10 @@ class _Connection(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            self._read_without_upgrade(data[upgrade.args[0] :])
+            if self._opens_websocket:
+                self._open_websocket()
+            else:
+                self._read_without_upgrade(data[upgrade.args[0] :])
             return
         except httptools.HttpParserError:
             self.send_400_response("")
@@ -154,6 +162,17 @@ class _Connection(HttpToolsProtocol):
 
     def _should_upgrade(self) -> bool:
         return True  # a request with Upgrade does not begin before `_read_without_upgrade`
+
+    @property
+    def _opens_websocket(self) -> bool:
+        return self._get_upgrade() == b"websocket" and self.scope["method"] == "GET" and self.url.partition(b"?")[0] in self._websockets
+
+    def _open_websocket(self) -> None:
+        """Passes the connection to uvicorn's protocol of WebSockets."""
+        if self._watch is not None:
+            self._watch.cancel()
+        self.transport = self._unjoined
+        self.handle_websocket_upgrade()
 
     def _read_without_upgrade(self, rest: bytes) -> None:
         """Reads a request for another protocol as one without Upgrade: the parser does not read the body of the other one."""

@@ -77,5 +77,6 @@ def _config() -> Config:
     config.keep_alive_timeout = limits.IDLE_S
     config.h2_max_header_list_size = limits.HEADER_BYTES_MAX
     config.h2_max_concurrent_streams = limits.HTTP2_STREAMS_MAX
+    config.websocket_max_message_size = limits.BODY_BYTES_MAX
     config.keep_alive_max_requests = 2**31
     return config

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 import anyio
 from starlette.responses import Response, StreamingResponse
@@ -29,28 +30,13 @@ class Streamed(StreamingResponse):
         self._parts, self._duplex = parts, duplex
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        watch = None if self._duplex else asyncio.ensure_future(_gone(receive))
+        watch = None if self._duplex else gone(receive)
 
         async def bounded(message: Message) -> None:
             with anyio.fail_after(limits.SLOW_S):
                 await send(message)
 
-        tasks = [asyncio.ensure_future(self.stream_response(bounded)), *([] if watch is None else [watch])]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-            results = await asyncio.gather(*tasks, return_exceptions=True)
-            with suppress(Exception):
-                await self._parts.aclose()
-        match results[0]:
-            case TimeoutError():
-                log.info("%s: the client does not read", scope["path"])
-            case OSError():
-                log.info("%s: the client is gone", scope["path"])
-            case Exception() as error:
-                log.error("%s", scope["path"], exc_info=error)
+        await sent(self.stream_response(bounded), watch, self._parts, scope["path"])
 
 
 class Failure(Response):
@@ -65,6 +51,29 @@ class Failure(Response):
         with anyio.move_on_after(limits.BODY_S):
             await _drained(receive)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def sent(
+    sending: Coroutine[Any, Any, None], watch: Coroutine[Any, Any, None] | None, parts: AsyncGenerator[Any, None], path: str
+) -> bool:
+    """Sends parts until the end of `watch`, and closes their generator. Returns whether all were sent."""
+    tasks = [asyncio.ensure_future(sending), *([] if watch is None else [asyncio.ensure_future(watch)])]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(Exception):
+            await parts.aclose()
+    match results[0]:
+        case TimeoutError():
+            log.info("%s: the client does not read", path)
+        case OSError():
+            log.info("%s: the client is gone", path)
+        case Exception() as error:
+            log.error("%s", path, exc_info=error)
+    return results[0] is None
 
 
 async def begun(parts: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
@@ -96,7 +105,7 @@ async def _drained(receive: Receive) -> None:
         size += len(message["body"])
 
 
-async def _gone(receive: Receive) -> None:
+async def gone(receive: Receive) -> None:
     """Waits until the client is gone."""
-    while (await receive())["type"] != "http.disconnect":
+    while (await receive())["type"] not in ("http.disconnect", "websocket.disconnect"):
         pass

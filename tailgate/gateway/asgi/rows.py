@@ -2,20 +2,22 @@
 
 `started` returns the columns before the first row: the statement is prepared, described, and executed in libpq's single-row mode.
 `answered` returns them with the first row, in one round trip.
+
+A wait that is canceled leaves the connection with a running query: its session must be closed.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection
-from psycopg.abc import PQGen
 from psycopg.adapt import Transformer
-from psycopg.generators import fetch, fetch_many, send
+from psycopg.generators import send
 from psycopg.pq import ExecStatus
-from psycopg.pq.abc import PGconn, PGresult
+from psycopg.pq.abc import PGresult
 
 from tailgate.gateway.asgi.sessions import Session
 
@@ -41,28 +43,25 @@ class Rows:
     @staticmethod
     async def started(session: Session, text: str) -> Rows:
         """Starts a query whose first row may arrive late. Raises psycopg.Error."""
-        connection = session.connection
-        return Rows(session, _columns(await connection.wait(_start(connection.pgconn, text.encode()))))
+        return Rows(session, _columns(await _start(session.connection, text.encode())))
 
     @staticmethod
     async def answered(session: Session, text: str) -> Rows:
         """Runs a query and waits for its first row, or for its end. Raises psycopg.Error."""
-        connection = session.connection
-        first = await connection.wait(_run(connection.pgconn, text.encode()))
+        first = await _run(session.connection, text.encode())
         return Rows(session, _columns(first), first)
 
     async def next(self) -> Row | None:
         """Waits for the next row; None at the end. Raises psycopg.Error."""
         result, self._first = self._first, None
         if result is None:
-            pgconn = self._connection.pgconn
-            result = await self._connection.wait(fetch(pgconn)) if self.waiting else pgconn.get_result()  # waiting costs 10 µs
+            result = await _result(self._connection)
         if result is None:
             return None
         _check(result)
         if result.status != ExecStatus.SINGLE_TUPLE:
             self.tag = (result.command_status or b"").decode()
-            await self._connection.wait(fetch_many(self._connection.pgconn))
+            await _end(self._connection)
             return None
         self._transformer.set_pgresult(result, set_loaders=not self._has_loaders)
         self._has_loaders = True
@@ -75,32 +74,77 @@ class Rows:
         return bool(self._connection.pgconn.is_busy())
 
 
-def _start(connection: PGconn, text: bytes) -> PQGen[PGresult]:
+async def _start(connection: AsyncConnection[Any], text: bytes) -> PGresult:
     """Prepares, describes and executes a statement. Returns its description."""
-    connection.send_prepare(b"", text)
-    yield from send(connection)
-    _check((yield from fetch_many(connection))[0])
-    connection.send_describe_prepared(b"")
-    yield from send(connection)
-    described: PGresult = (yield from fetch_many(connection))[0]
-    _check(described)
-    connection.send_query_prepared(b"", None)
-    connection.set_single_row_mode()
-    yield from send(connection)
+    pgconn = connection.pgconn
+    pgconn.send_prepare(b"", text)
+    await _only_result(connection)
+    pgconn.send_describe_prepared(b"")
+    described = await _only_result(connection)
+    pgconn.send_query_prepared(b"", None)
+    pgconn.set_single_row_mode()
+    await _flush(connection)
     return described
 
 
-def _run(connection: PGconn, text: bytes) -> PQGen[PGresult]:
+async def _run(connection: AsyncConnection[Any], text: bytes) -> PGresult:
     """Executes a statement. Returns its first result: a row, or its end."""
-    connection.send_query(text)
-    connection.set_single_row_mode()
-    yield from send(connection)
-    result: PGresult | None = yield from fetch(connection)
+    connection.pgconn.send_query(text)
+    connection.pgconn.set_single_row_mode()
+    await _flush(connection)
+    result = await _result(connection)
     assert result is not None
     if result.status not in ROWS:
-        yield from fetch_many(connection)
+        await _end(connection)
     _check(result)
     return result
+
+
+async def _only_result(connection: AsyncConnection[Any]) -> PGresult:
+    """Sends what waits to be sent, and returns the result of a command that has only one."""
+    await _flush(connection)
+    result = await _result(connection)
+    assert result is not None
+    await _end(connection)
+    _check(result)
+    return result
+
+
+async def _flush(connection: AsyncConnection[Any]) -> None:
+    """Sends the rest of a command that the socket has not taken."""
+    if connection.pgconn.flush():
+        await connection.wait(send(connection.pgconn))
+
+
+async def _result(connection: AsyncConnection[Any]) -> PGresult | None:
+    """Waits for the next result of a command; None at its end. psycopg's own wait takes three times as long."""
+    pgconn = connection.pgconn
+    while pgconn.is_busy():
+        await _readable(pgconn.socket)
+        pgconn.consume_input()
+    return pgconn.get_result()
+
+
+async def _end(connection: AsyncConnection[Any]) -> None:
+    """Waits for the end of a command."""
+    while await _result(connection) is not None:
+        pass
+
+
+async def _readable(socket: int) -> None:
+    """Waits until a socket can be read."""
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+
+    def read() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(socket, read)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(socket)
 
 
 def _columns(described: PGresult) -> tuple[Column, ...]:

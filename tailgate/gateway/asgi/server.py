@@ -10,7 +10,7 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import Any, cast
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -26,11 +26,13 @@ log = logging.getLogger("tailgate.http")
 
 
 class AsgiServer:
-    """A server of `app`. `before_stop` ends the streams, for which it would wait."""
+    """A server of `app`. `before_stop` ends the streams, for which it would wait. `websockets`: as of Http1."""
 
-    def __init__(self, app: ASGIApp, tls: Tls | None, before_stop: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, app: ASGIApp, tls: Tls | None, before_stop: Callable[[], Awaitable[None]], websockets: Collection[bytes] = ()
+    ) -> None:
         logged = _logged(app)
-        self._http1, self._http2 = Http1(logged), Http2(logged)
+        self._http1, self._http2 = Http1(logged, websockets), Http2(logged)
         self._new: set[_NewConnection] = set()
         self._tls, self._before_stop = tls, before_stop
         self._listeners: list[TlsListener] = []

@@ -15,6 +15,7 @@ from tailgate.gateway.execute import catalog_changes, committing, explain_format
 from tailgate.gateway.execute.temporary import relations as temporary_relations
 from tailgate.gateway.ksqldb import entities
 from tailgate.gateway.ksqldb.explained_queries import explained_query
+from tailgate.gateway.ksqldb.fields import Entity
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.serving.prepared import explained
 from tailgate.gateway.session.session import Session
@@ -83,7 +84,7 @@ def _as_entity(session: Session, statement: s.Explain) -> bool:
     return session.settings.dialect == HTTP and isinstance(statement.target, s.QueryId | s.KsqldbQuery)
 
 
-def _entity(session: Session, statement: s.Explain, plan: Sequence[str]) -> entities.Entity:
+def _entity(session: Session, statement: s.Explain, plan: Sequence[str]) -> Entity:
     """Returns the entity of EXPLAIN of a query of ksqlDB, with the lines of its plan."""
     if isinstance(statement.target, s.KsqldbQuery):
         reset = session.settings["auto.offset.reset"]

@@ -19,6 +19,7 @@ from tailgate.gateway.execute.monitoring import push_queries
 from tailgate.gateway.execute.monitoring.states import objective_states, subscription_states
 from tailgate.gateway.ksqldb import connectors, entities, figures, other_entities
 from tailgate.gateway.ksqldb import lists as ksqldb_lists
+from tailgate.gateway.ksqldb.fields import Entity
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.session.access import Access
 from tailgate.gateway.session.session import Session
@@ -147,14 +148,14 @@ async def _described_queries(session: Session, bound: Bound, statement: Show) ->
     return _shown(session, statement, entity)
 
 
-def _shown(session: Session, statement: Show, entity: entities.Entity) -> pa.Table:
+def _shown(session: Session, statement: Show, entity: Entity) -> pa.Table:
     """Returns an entity, or its text for other dialects than that of the HTTP API."""
     if _as_entity(session, statement):
         return _entity(session, entity)
     return _table(DESCRIPTION, [(line,) for line in entity_text(entity).split("\n")])
 
 
-def _entity(session: Session, entity: entities.Entity) -> pa.Table:
+def _entity(session: Session, entity: Entity) -> pa.Table:
     """Returns an entity as the rows of a result."""
     return _table(entities.COLUMNS, [(json.dumps(entity, ensure_ascii=False), session.serving.progress.state.n)])
 

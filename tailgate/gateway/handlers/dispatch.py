@@ -49,6 +49,7 @@ from tailgate.lake import errors as e
 from tailgate.lake.types import Type
 from tailgate.sql import statements as s
 from tailgate.sql.binder.writes.copying import copied_query
+from tailgate.sql.ksqldb.declared import switches
 from tailgate.sql.new_items import known_type
 from tailgate.sql.statements.kinds import KINDS, Place
 from tailgate.sql.statements.parsing import with_session_roles
@@ -71,6 +72,7 @@ class Executor:
     bind: Bind | None = None
 
 
+SWITCHABLE = (s.CreateKsqldbItem, s.InsertMessage, s.InsertStream, s.PullKsqldb, s.FollowKsqldb)  # may use features that are switched off
 WRITES = (s.Insert, s.Update, s.Delete, s.WithWrites, LongWrite)  # of COPY … TO
 # statements that may name the session's roles by words
 NAMING_ROLES = (
@@ -115,6 +117,8 @@ async def bind(session: Session, statement: ParsedStatement, text: s.StatementTe
 
 
 async def _bound(session: Session, bound: Bound, oids: Sequence[int]) -> Bound:
+    if isinstance(bound.statement, SWITCHABLE):
+        switches.check(bound.statement.statement, lambda name: session.settings[name] == "off")
     executor = EXECUTORS.get(type(bound.statement))
     if executor is None or executor.bind is None:
         return bound

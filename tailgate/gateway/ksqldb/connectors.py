@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from tailgate.gateway.catalog.relations.item_status import MaySee
-from tailgate.gateway.ksqldb.entities import Entity, relations_over
+from tailgate.gateway.ksqldb.entities import relations_over
+from tailgate.gateway.ksqldb.fields import Entity
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.types import TEXT, Field
 

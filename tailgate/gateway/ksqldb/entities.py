@@ -8,11 +8,11 @@ Source: ksqlDB 0.29, documentation, "Run a ksqlDB statement".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tailgate.gateway.catalog.relations.item_status import MaySee
+from tailgate.gateway.ksqldb.fields import Entity, fields_of, schema
 from tailgate.gateway.ksqldb.figures import Figures, Measured
 from tailgate.gateway.ksqldb.lists import described_item, query_status, query_type, sink_of
 from tailgate.gateway.ksqldb.targets import key_of
@@ -21,17 +21,15 @@ from tailgate.lake.catalog import Catalog, CustomType, Item, MaterializedView, i
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.sql.ksqldb.custom_types import definition
-from tailgate.sql.ksqldb.expressions import SourceName, TypeName
+from tailgate.sql.ksqldb.expressions import SourceName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries import key_names
 from tailgate.sql.ksqldb.queries.scopes import scope_of
 from tailgate.sql.ksqldb.queries.timestamps import timestamp_of
-from tailgate.sql.ksqldb.types import shown
 from tailgate.sql.statements import Show
 
 COLUMNS = (Field("entity", TEXT), Field("log_entry", INT8))
-Entity = dict[str, Any]
 
 
 def entity(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
@@ -84,7 +82,7 @@ def _topics(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee
 
 def _types(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
     custom = sorted((i for i in catalog.each(CustomType) if catalog.name_of(i).schema is None), key=lambda item: item.name)
-    return {"@type": "type_list", "types": {ksqldb_name(item.name): _schema(definition(item)) for item in custom}}
+    return {"@type": "type_list", "types": {ksqldb_name(item.name): schema(definition(item)) for item in custom}}
 
 
 def _consumed_topics(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
@@ -250,30 +248,3 @@ def _state(id: str, type: str, status: str) -> Entity:
 def described_fields(item: Item) -> list[Entity]:
     """Returns the columns of a relation, without pseudo columns and bounds of windows. Those in the key have the type KEY."""
     return fields_of(scope_of(item, SourceName(item.name)).columns, key_names(item))
-
-
-def fields_of(columns: Mapping[str, TypeName], keys: Sequence[str]) -> list[Entity]:
-    """Returns columns, those in the key first, without the bounds of the windows in the key."""
-    fields = [
-        {"name": ksqldb_name(name), "schema": _schema(type), **({"type": "KEY"} if name in keys else {})}
-        for name, type in columns.items()
-        if name not in WINDOW_BOUNDS or WINDOW_BOUNDS[0] not in keys
-    ]
-    return sorted(fields, key=lambda field: "type" not in field)  # sorting is stable
-
-
-def _schema(type: TypeName) -> Entity:
-    """Returns the schema of a type.
-
-    >>> _schema(TypeName("decimal", (4, 2)))
-    {'type': 'DECIMAL', 'fields': None, 'memberSchema': None, 'parameters': {'precision': 4, 'scale': 2}}
-    """
-    name = {"varchar": "STRING"}.get(type.name, shown(TypeName(type.name)) if type.name == "int" else type.name.upper())
-    schema: Entity = {"type": name, "fields": None, "memberSchema": None}
-    if type.name == "struct":
-        schema["fields"] = [{"name": ksqldb_name(n), "schema": _schema(t)} for n, t in zip(type.fields, type.arguments, strict=True)]
-    elif type.arguments:
-        schema["memberSchema"] = _schema(type.arguments[-1])
-    if type.numbers:
-        schema["parameters"] = dict(zip(("precision", "scale"), type.numbers, strict=False))
-    return schema

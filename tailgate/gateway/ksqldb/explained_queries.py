@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tailgate.gateway.ksqldb.entities import Entity, QueryDescription, fields_of
+from tailgate.gateway.ksqldb.entities import QueryDescription
+from tailgate.gateway.ksqldb.fields import Entity, fields_of
 from tailgate.gateway.ksqldb.windows import window_type_of_query
 from tailgate.lake.catalog import Catalog
 from tailgate.sql.ksqldb.custom_types import with_types

@@ -17,13 +17,13 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, Und
 from tailgate.sql import statements as s
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.declared.switches import SCANS, STREAMS
 from tailgate.sql.ksqldb.expression_texts import text as expression_text
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries import PushQuery, from_clause, is_stream, projection, push_query
 from tailgate.sql.ksqldb.queries.scopes import column_types
 
-SCAN_SETTING = "ksql.query.pull.table.scan.enabled"
 COMPARISONS = ("=", "<", "<=", ">", ">=", "<>", "!=")
 # a time of ISO 8601, which may end after any part
 _FIRST = (1970, 1, 1, 0, 0, 0)  # the parts that a time may leave out
@@ -63,6 +63,17 @@ def pulled(query: e.SelectQuery, catalog: Catalog, *, scans: bool) -> Pulled:
     select = s.parse(translation.text + limit, "postgresql")
     assert isinstance(select, s.Select)
     return Pulled(select, translation.columns)
+
+
+def check_stream(query: e.SelectQuery, catalog: Catalog) -> None:
+    """Raises 0A000 for a pull query of a stream, while these are switched off."""
+    item = catalog.find(Name(query.source.name))
+    if item is not None and is_stream(item):
+        raise FeatureNotSupported(
+            "Pull queries on streams are disabled. To create a push query on the stream, add EMIT CHANGES to the end.",
+            hint=f"SET '{STREAMS}' = 'true'.",
+            position=query.position,
+        )
 
 
 def of_topic(query: e.SelectQuery, catalog: Catalog) -> PushQuery | None:
@@ -108,7 +119,7 @@ def _check_key(query: e.SelectQuery, item: Item) -> None:
     else:
         message = next(filter(None, (_missing_key(disjunct, item) for disjunct in _disjuncts(query.where))), "")
     if message:
-        raise InvalidParameterValue(f"{message} Table scans are disabled.", hint=f"SET '{SCAN_SETTING}' = 'true'.", position=query.position)
+        raise InvalidParameterValue(f"{message} Table scans are disabled.", hint=f"SET '{SCANS}' = 'true'.", position=query.position)
 
 
 def _missing_key(disjunct: e.Expression, item: Item) -> str:

@@ -13,6 +13,7 @@ from tailgate.lake.errors import (
 )
 from tailgate.operations.settings.configuration import nearest
 from tailgate.sql.ksqldb.declared.defaults import KEY_FORMATS, NO_FORMAT, VALUE_FORMATS
+from tailgate.sql.ksqldb.declared.switches import PROPERTIES
 from tailgate.sql.ksqldb.dialect import DIALECTS
 
 # An existing minor version of PostgreSQL 15: drivers choose their statements by it, and some fail to parse a suffix.
@@ -144,6 +145,7 @@ _ROWS = (
     Setting("ksql.persistence.default.format.key", "kafka", "enum", KEY_FORMATS, about="Sets the default of KEY_FORMAT."),
     Setting("ksql.persistence.default.format.value", NO_FORMAT, "enum", VALUE_FORMATS, about="Sets the default of VALUE_FORMAT."),
     Setting("ksql.persistence.wrap.single.values", "on", "bool", about="Sets the default of WRAP_SINGLE_VALUE."),
+    *(Setting(name, "on", "bool", about="Enables a feature of ksqlDB.") for name in PROPERTIES),
     Setting("lc_collate", "C", fixed=True),
     Setting("lc_ctype", "C", fixed=True),
     Setting("lc_messages", "C"),

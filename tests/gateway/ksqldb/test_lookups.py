@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from tailgate.gateway.answers.lookups import LOOKUPS_BEFORE
-from tailgate.gateway.ksqldb.pull import SCAN_SETTING
 from tailgate.gateway.session.statements import parsing
+from tailgate.sql.ksqldb.declared.switches import SCANS
 from tailgate.sql.ksqldb.functions.volatile import DAY_MS
 from testing.engine_process import until
 from tests.gateway.ksqldb.world import Api, KsqldbWorld
@@ -131,7 +131,7 @@ def test_keys_may_be_arrays_and_structures(api: Api, world: KsqldbWorld) -> None
         ("by_array", "l IN (ARRAY[2, 1], ARRAY[3])", 6),
     ):
         for _ in range(LOOKUPS_BEFORE + 2):
-            lines = api.lines(f"SELECT n FROM {relation} WHERE {condition};", properties={SCAN_SETTING: "false"})
+            lines = api.lines(f"SELECT n FROM {relation} WHERE {condition};", properties={SCANS: "false"})
             assert lines[1:] == [[n]], condition
 
 

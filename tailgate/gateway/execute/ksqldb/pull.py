@@ -12,7 +12,7 @@ from dataclasses import replace
 from tailgate.gateway.execute import queries
 from tailgate.gateway.execute.ksqldb import push
 from tailgate.gateway.ksqldb import http_rows
-from tailgate.gateway.ksqldb.pull import SCAN_SETTING, compared, of_topic, pulled
+from tailgate.gateway.ksqldb.pull import check_stream, compared, of_topic, pulled
 from tailgate.gateway.results.rows import Rows
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
@@ -21,17 +21,20 @@ from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.catalog.schemas import TRANSIENT
 from tailgate.sql import statements as s
 from tailgate.sql.ksqldb.custom_types import with_types
+from tailgate.sql.ksqldb.declared.switches import SCANS, STREAMS
 from tailgate.sql.ksqldb.queries import PushQuery
 
 
 async def bind(session: Session, bound: Bound, statement: s.PullKsqldb, oids: Sequence[int]) -> Bound:
     """Sets the columns of a pull query, with ksqlDB's names and types. One of stored rows becomes a SELECT."""
     query = with_types(statement.statement.query, session.catalog)
+    if session.settings[STREAMS] == "off":
+        check_stream(query, session.catalog)
     if (topic := of_topic(query, session.catalog)) is not None:
         described = await push.authorized(session, topic.text)
         fields = described.columns[: len(topic.columns)]
         return replace(bound, columns=http_rows.declared(fields, topic.columns), body=topic)
-    pull = pulled(query, session.catalog, scans=session.settings.find(SCAN_SETTING) != "false")
+    pull = pulled(query, session.catalog, scans=session.settings[SCANS] == "on")
     result = await queries.bind_select(session, replace(bound, statement=pull.select), pull.select, oids)
     return replace(result, columns=http_rows.declared(result.columns or (), pull.columns), literals=compared(query.where))
 

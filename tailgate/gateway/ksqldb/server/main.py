@@ -12,7 +12,7 @@ from typing import Any
 from tailgate.gateway.asgi.access import Access
 from tailgate.gateway.asgi.server import AsgiServer
 from tailgate.gateway.asgi.sessions import Gateway, Sessions
-from tailgate.gateway.ksqldb.server.app import Api
+from tailgate.gateway.ksqldb.server.app import WEB_SOCKET, Api
 from tailgate.gateway.ksqldb.server.options import Options
 from tailgate.gateway.ksqldb.server.values import APPLICATION
 from tailgate.gateway.security.tls import Tls
@@ -30,7 +30,7 @@ class HttpServer:
         self._sessions = Sessions(Gateway.at(options.gateway), APPLICATION)
         self._api = Api(self._sessions, Access(options.insecure))
         tls = Tls(options.tls) if options.tls is not None else None
-        self._server = AsgiServer(self._api.app(), tls, self._api.queries.close_all)
+        self._server = AsgiServer(self._api.app(), tls, self._api.queries.close_all, (WEB_SOCKET.encode(),))
         self.port = options.port
 
     async def start(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.sql.ksqldb import statements as s
 from tailgate.sql.ksqldb.declared.defaults import KEY_FORMAT, KEY_FORMATS, VALUE_FORMAT, VALUE_FORMATS, WRAPS
+from tailgate.sql.ksqldb.declared.switches import PROPERTIES
 from tailgate.sql.ksqldb.limits import LIMITS
 
 # properties of SET that have an effect, with their values, () for whole numbers; those that have none here
@@ -14,6 +15,7 @@ OBEYED: dict[str, tuple[str, ...]] = {
     VALUE_FORMAT: VALUE_FORMATS,
     WRAPS: ("true", "false"),
     **dict.fromkeys(LIMITS, ()),
+    **dict.fromkeys(PROPERTIES, ("true", "false")),
 }
 OF_STREAMS = """acceptable.recovery.lag auto.offset.reset buffered.records.per.partition cache.max.bytes.buffering client.id
 commit.interval.ms default.deserialization.exception.handler default.production.exception.handler default.timestamp.extractor
@@ -23,21 +25,21 @@ poll.ms probing.rebalance.interval.ms processing.guarantee replication.factor re
 rocksdb.config.setter session.timeout.ms state.cleanup.delay.ms state.dir statestore.cache.max.bytes task.timeout.ms
 topology.optimization windowstore.changelog.additional.retention.ms""".split()
 OF_SERVER = """assert.schema.default.timeout.ms assert.topic.default.timeout.ms cast.strings.preserve.nulls
-create.or.replace.enabled error.classifier.regex fail.on.deserialization.error fail.on.production.error
-headers.columns.enabled idle.connection.timeout.seconds insert.into.values.enabled internal.topic.min.insync.replicas
-internal.topic.replicas json_sr.converter.deserializer.enabled lambdas.enabled multicol.key.format.enabled
-nested.error.set.null properties.overrides.denylist pull.queries.enable query.cleanup.shutdown.timeout.ms
+error.classifier.regex fail.on.deserialization.error fail.on.production.error
+idle.connection.timeout.seconds internal.topic.min.insync.replicas
+internal.topic.replicas json_sr.converter.deserializer.enabled multicol.key.format.enabled
+nested.error.set.null properties.overrides.denylist query.cleanup.shutdown.timeout.ms
 query.error.max.queue.size query.persistent.active.limit query.pull.enable.standby.reads query.pull.forwarding.timeout.ms
-query.pull.interpreter.enabled query.pull.limit.clause.enabled query.pull.max.allowed.offset.lag
+query.pull.interpreter.enabled query.pull.max.allowed.offset.lag
 query.pull.max.concurrent.requests query.pull.max.qps query.pull.metrics.enabled query.pull.range.scan.enabled
-query.pull.stream.enabled query.pull.table.scan.enabled query.push.v2.continuation.tokens.enabled query.push.v2.enabled
+query.push.v2.continuation.tokens.enabled query.push.v2.enabled
 query.push.v2.registry.installed query.retry.backoff.initial.ms query.retry.backoff.max.ms readonly.topics
-rowpartition.rowoffset.enabled runtime.feature.shared.enabled shared.runtimes.count
-sink.window.change.log.additional.retention source.table.materialization.enabled suppress.buffer.size.bytes suppress.enabled
+runtime.feature.shared.enabled shared.runtimes.count
+sink.window.change.log.additional.retention suppress.buffer.size.bytes
 timestamp.throw.on.invalid udf.collect.metrics variable.substitution.enable""".split()
 STREAMS = "ksql.streams."  # of properties of Kafka Streams, which have a name with and without it
 OF_CLIENTS = ("producer.", "consumer.")  # the beginnings of properties of Kafka's clients, which have no effect
-IGNORED = frozenset({"compression.type", *(name for name in OF_STREAMS if name not in OBEYED), *(f"ksql.{n}" for n in OF_SERVER)})
+IGNORED = frozenset({"compression.type", *OF_STREAMS, *(f"ksql.{n}" for n in OF_SERVER)}) - OBEYED.keys()
 
 
 def property_name(name: str) -> str:

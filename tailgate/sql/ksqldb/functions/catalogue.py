@@ -45,10 +45,13 @@ def find(name: str, arguments: Sequence[TypeName], position: int | None = None) 
         raise UndefinedFunction(
             f"Can't find any functions with the name '{shown}'", hint="SHOW FUNCTIONS lists the functions.", position=position
         )
-    units, unit_types = ([unit], ["INTERVALUNIT"]) if unit else ([], [])
-    alternatives = (f"{shown}({', '.join([*units, row.signature])})" for row in rows)
-    raise UndefinedFunction(
-        f"Function '{shown}' does not accept parameters ({', '.join([*unit_types, *map(t.in_schema, arguments)])}).",
-        hint=f"Valid alternatives are: {'; '.join(alternatives)}.",
-        position=position,
-    )
+    raise refused(name, [*(["INTERVALUNIT"] if unit else []), *map(t.in_schema, arguments)], position)
+
+
+def refused(name: str, arguments: Sequence[str], position: int | None = None) -> UndefinedFunction:
+    """Returns the error for arguments of these types that no function of a name accepts."""
+    shown, _, unit = name.upper().partition(":")
+    alternatives = (f"{shown}({', '.join([*([unit] if unit else []), row.signature])})" for row in ROWS if row.name == name)
+    lines = ("Valid alternatives are:", *alternatives, "For detailed information on a function run: DESCRIBE FUNCTION <Function-Name>;")
+    message = f"Function '{shown}' does not accept parameters ({', '.join(arguments)})."
+    return UndefinedFunction(message, hint="\n".join(lines), position=position)

@@ -16,7 +16,7 @@ from typing import Protocol
 from tailgate.lake.errors import DatatypeMismatch, DuplicateColumn, TailgateError, UndefinedFunction
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import Expression, FunctionCall, Lambda, TypeName
-from tailgate.sql.ksqldb.functions import variants
+from tailgate.sql.ksqldb.functions import refused
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.typed.coercion import of_one_type
 from tailgate.sql.ksqldb.typed.values import Typed, of_json, to_json
@@ -37,11 +37,11 @@ class Bodies(Protocol):
 def invocation(call: FunctionCall, bodies: Bodies) -> Typed:
     """Returns the value of a call with lambdas. Raises 42883 for other arguments, and 42804 for a lambda with a result of another type."""
     if not call.arguments or isinstance(call.arguments[0], Lambda):
-        raise _refused(call)
+        raise _refused(call, bodies)
     collection = bodies.expression(call.arguments[0])
     items, is_map = collection.text, collection.type.name == "map"
     if collection.type.name not in ("array", "map"):
-        raise _refused(call)
+        raise _refused(call, bodies)
     if is_map:
         items = f"ksqldb_entries({items}, false)"
     match call.name, call.arguments[1:]:
@@ -59,7 +59,7 @@ def invocation(call: FunctionCall, bodies: Bodies) -> Typed:
             return Typed(f"ksqldb_map_of({text})" if is_map else text, collection.type, may_fail=True)
         case "reduce", (state, Lambda() as function) if not isinstance(state, Lambda):
             return _reduction(bodies.expression(state), _checked(call, function, 2 + is_map), collection, items, bodies)
-    raise _refused(call)
+    raise _refused(call, bodies)
 
 
 def _values(collection: Typed, element: str) -> list[Typed]:
@@ -109,8 +109,6 @@ def _checked(call: FunctionCall, function: Lambda, count: int) -> Lambda:
     return function
 
 
-def _refused(call: FunctionCall) -> TailgateError:
-    rows = "; ".join(f"{call.name.upper()}({row.signature})" for row in variants(call.name))
-    return UndefinedFunction(
-        f"Function '{call.name.upper()}' does not accept these parameters.", hint=f"Valid alternatives are: {rows}.", position=call.position
-    )
+def _refused(call: FunctionCall, bodies: Bodies) -> TailgateError:
+    shown = ["LAMBDA" if isinstance(a, Lambda) else types.in_schema(bodies.expression(a).type) for a in call.arguments]
+    return refused(call.name, shown, call.position)

@@ -3,6 +3,7 @@
     application/vnd.ksqlapi.delimited.v1    {"queryId":…,"columnNames":[…],"columnTypes":[…]} ⏎ [1,"a"] ⏎ …
     application/json, of /query-stream      the same as one array: [{"queryId":…},⏎[1,"a"],⏎…]
     application/vnd.ksql.v1+json            [{"header":{"queryId":…,"schema":…}},⏎{"row":{"columns":[…]}},⏎…{"finalMessage":…}]
+    messages of a WebSocket                 [{"name":…,"schema":{"type":…,…}},…] ⏎ {"row":{"columns":[…]}} ⏎ …
 
 The delimited form has no place for tombstones and final messages: they are left out, as in ksqlDB.
 """
@@ -15,8 +16,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
+from tailgate.gateway.ksqldb.fields import schema
 from tailgate.gateway.ksqldb.server.http import media
 from tailgate.gateway.ksqldb.server.http.errors import ApiError
+from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, type_name
 
 COLUMNS_CACHED = 1_000  # parsed declarations of columns
 LIMIT_REACHED, QUERY_COMPLETED = "Limit Reached", "Query Completed"
@@ -97,13 +100,29 @@ class StreamedRows:
         return b"[" + _dumped({"header": {"queryId": query or "", "schema": schema}}) + b",\n"
 
     def row(self, row: Row, *, tombstone: bool) -> bytes:
-        return b'{"row":{"columns":%s%s}},\n' % (_array(row), b',"tombstone":true' if tombstone else b"")
+        return _row(row, tombstone=tombstone) + b",\n"
 
     def end(self, message: str) -> bytes:
         return _dumped({"finalMessage": message}) + b"]\n"
 
     def error(self, error: ApiError) -> bytes:
         return _dumped({"errorMessage": error.document}) + b"]\n"
+
+
+class Messages:
+    """A message of a WebSocket per line: the schema, then each row."""
+
+    def header(self, query: str | None, columns: Sequence[Column]) -> bytes:
+        return _dumped([{"name": c.name, "schema": schema(type_name(KsqldbCursor(c.type)))} for c in columns]) + b"\n"
+
+    def row(self, row: Row, *, tombstone: bool) -> bytes:
+        return _row(row, tombstone=tombstone) + b"\n"
+
+    def end(self, message: str) -> bytes:
+        return b""
+
+    def error(self, error: ApiError) -> bytes:
+        return _dumped({"errorMessage": error.document}) + b"\n"
 
 
 def form_of(type: str, *, stream: bool) -> Form:
@@ -115,6 +134,10 @@ def form_of(type: str, *, stream: bool) -> Form:
 
 def _head(query: str | None, columns: Sequence[Column]) -> dict[str, object]:
     return {"queryId": query, "columnNames": [c.name for c in columns], "columnTypes": [c.type for c in columns]}
+
+
+def _row(row: Row, *, tombstone: bool) -> bytes:
+    return b'{"row":{"columns":%s%s}}' % (_array(row), b',"tombstone":true' if tombstone else b"")
 
 
 def _array(row: Row) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import lru_cache
 
 from tailgate.gateway.ksqldb.server.http import errors
 from tailgate.gateway.ksqldb.server.http.errors import ApiError
@@ -12,11 +12,13 @@ ENTITIES = (JSON, KSQL)  # of endpoints other than queries; the first is the def
 QUERY = (KSQL, JSON, DELIMITED)
 STREAM = (DELIMITED, JSON, KSQL)
 ACKS = (DELIMITED, JSON)
+HEADERS_CACHED = 100
 # curl sends the second unless told otherwise; bodies are JSON whatever the type
 REQUESTS = (JSON, "application/x-www-form-urlencoded", KSQL, DELIMITED, "")
 
 
-def accepted(header: str | None, offered: Sequence[str]) -> str:
+@lru_cache(HEADERS_CACHED)
+def accepted(header: str | None, offered: tuple[str, ...]) -> str:
     """Returns the type of the response: the offered one that the Accept header prefers. Raises 406.
 
     >>> accepted("text/html, application/json;q=0.9", ENTITIES), accepted(None, STREAM), accepted("*/*", QUERY)

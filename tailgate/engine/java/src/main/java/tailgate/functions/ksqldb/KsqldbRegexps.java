@@ -23,8 +23,8 @@ public final class KsqldbRegexps {
   private static final long READS_MAX = 200_000_000;  // characters read in one search: a few seconds
   private static final int PATTERN_MAX = 10_000;  // characters
 
-  /** Constructs that Python, which evaluates ad-hoc queries, reads differently. */
-  private static final Pattern DIFFERENT =
+  /** Constructs that earlier versions refused. */
+  private static final Pattern REFUSED =
       Pattern.compile("\\\\[pPQEGhHRXvVkzZxu0c]|[*+?}]\\+|\\[[^\\]]*(?:\\[|&&)|\\(\\?[a-zA-Z<]");
 
   private KsqldbRegexps() {}
@@ -40,8 +40,8 @@ public final class KsqldbRegexps {
   }
 
   private static Pattern compiled(String pattern) {
-    if (pattern.length() > PATTERN_MAX || DIFFERENT.matcher(pattern).find()) {
-      throw new SqlError("0A000", "the regular expression \"" + pattern + "\" is not supported");
+    if (pattern.length() > PATTERN_MAX) {
+      throw new SqlError("0A000", "a regular expression of more than " + PATTERN_MAX + " characters is not supported");
     }
     try {
       return Pattern.compile(pattern);
@@ -64,20 +64,20 @@ public final class KsqldbRegexps {
   }
 
   /** Returns the text of a group of the first match; group 0 is the whole match. */
-  public static UTF8String ksqldbRegexpExtract(UTF8String pattern, UTF8String text, int group) {
+  public static UTF8String ksqldbPatternExtract(UTF8String pattern, UTF8String text, int group) {
     Matcher m = matcher(pattern, text);
     return find(m) ? UTF8String.fromString(group(m, group)) : null;
   }
 
-  public static UTF8String ksqldbRegexpExtractAll(UTF8String pattern, UTF8String text, int group) {
+  public static UTF8String ksqldbPatternExtractAll(UTF8String pattern, UTF8String text, int group) {
     Matcher m = matcher(pattern, text);
     List<Object> texts = new ArrayList<>();
     while (find(m)) texts.add(group(m, group) == null ? JsonbTree.NULL : group(m, group));
     return JsonbTree.text(texts);
   }
 
-  /** Replaces all matches. In the replacement $n is a group, and a backslash precedes a literal character. */
-  public static UTF8String ksqldbRegexpReplace(UTF8String text, UTF8String pattern, UTF8String replacement) {
+  /** Replaces all matches. In the replacement $n and ${name} are groups, and a backslash precedes a literal character. */
+  public static UTF8String ksqldbPatternReplace(UTF8String text, UTF8String pattern, UTF8String replacement) {
     Matcher m = matcher(pattern, text);
     StringBuilder out = new StringBuilder();
     try {
@@ -88,10 +88,10 @@ public final class KsqldbRegexps {
     return UTF8String.fromString(m.appendTail(out).toString());
   }
 
-  /** Returns the parts between matches; the characters for an empty pattern. */
-  public static UTF8String ksqldbRegexpSplit(UTF8String text, UTF8String pattern) {
+  /** Returns the parts between matches; the characters for an empty pattern. An empty text is its only part. */
+  public static UTF8String ksqldbPatternSplit(UTF8String text, UTF8String pattern) {
     String s = text.toString();
-    if (pattern.numBytes() == 0) return JsonbTree.text(s.codePoints().mapToObj(Character::toString).toList());
+    if (pattern.numBytes() == 0 && !s.isEmpty()) return JsonbTree.text(s.codePoints().mapToObj(Character::toString).toList());
     Matcher m = matcher(pattern, text);
     List<String> parts = new ArrayList<>();
     int at = 0;
@@ -102,5 +102,29 @@ public final class KsqldbRegexps {
     }
     parts.add(s.substring(at));
     return JsonbTree.text(parts);
+  }
+
+  // --- in queries of earlier versions: a row of a table that leaves must have the values with which it came
+
+  private static UTF8String accepted(UTF8String pattern) {
+    if (!REFUSED.matcher(pattern.toString()).find()) return pattern;
+    throw new SqlError("0A000", "the regular expression \"" + pattern + "\" is not supported");
+  }
+
+  public static UTF8String ksqldbRegexpExtract(UTF8String pattern, UTF8String text, int group) {
+    return ksqldbPatternExtract(accepted(pattern), text, group);
+  }
+
+  public static UTF8String ksqldbRegexpExtractAll(UTF8String pattern, UTF8String text, int group) {
+    return ksqldbPatternExtractAll(accepted(pattern), text, group);
+  }
+
+  public static UTF8String ksqldbRegexpReplace(UTF8String text, UTF8String pattern, UTF8String replacement) {
+    return ksqldbPatternReplace(text, accepted(pattern), replacement);
+  }
+
+  public static UTF8String ksqldbRegexpSplit(UTF8String text, UTF8String pattern) {
+    boolean isEmpty = text.numBytes() == 0 && pattern.numBytes() == 0;
+    return isEmpty ? UTF8String.fromString("[]") : ksqldbPatternSplit(text, accepted(pattern));
   }
 }
