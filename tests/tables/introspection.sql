@@ -126,3 +126,6 @@ DROP DOMAIN of_number;
 SELECT chr(65) || relname AS c FROM pg_class WHERE relname = 'pg_class';
 SELECT chr(-1) FROM pg_class LIMIT 1;
 SELECT chr(0) FROM pg_class LIMIT 1;
+SELECT unnest(ARRAY[2, 1]), '{"a": 1}'::json -> 'a', max(relname) OVER (), count(*) FILTER (WHERE relkind = 'r') OVER () > 0 FROM pg_class WHERE relname = 'pg_class';
+SELECT string_agg(relname, ',' ORDER BY relname) FILTER (WHERE relkind = 'r') FROM pg_class WHERE relname IN ('pg_class', 'pg_type', 'pg_index');
+SELECT (SELECT oid FROM pg_class) FROM pg_type LIMIT 1;

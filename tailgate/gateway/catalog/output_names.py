@@ -39,6 +39,14 @@ def output_name(item: exp.Expr) -> str | None:
             return "array"
         case exp.GroupConcat():
             return "string_agg"
+        case exp.Explode():
+            return "unnest"
+        case exp.Pad():
+            return "lpad" if item.args.get("is_left") else "rpad"
+        case exp.Window() | exp.Filter() | exp.WithinGroup():
+            return output_name(item.this)
+        case exp.JSONExtract() | exp.JSONExtractScalar():
+            return "?column?"
         case (
             exp.CurrentCatalog()
             | exp.CurrentUser()

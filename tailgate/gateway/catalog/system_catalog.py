@@ -156,6 +156,11 @@ class SystemCatalog:
             return errors.UndefinedColumn(f'column "{column[1] or column[2]}" does not exist')
         if "Ambiguous reference" in text:
             return errors.AmbiguousColumn(text.split("Error: ", 1)[-1].split("\n")[0].lower())
+        if column := re.search(r'column "([^"]*)" must appear in the GROUP BY clause', text):
+            return errors.GroupingError(f'column "{column[1]}" must appear in the GROUP BY clause or be used in an aggregate function')
+        for part, expected in EXPECTED.items():
+            if part in text:
+                return expected()
         if isinstance(error, duckdb.InvalidInputException):
             return errors.InvalidParameterValue(text.split("Error: ", 1)[-1].split("\n")[0])
         if isinstance(error, duckdb.ConversionException):
@@ -210,6 +215,14 @@ def _field_text(value: object) -> bytes:
     return str(("f", "t")[value] if isinstance(value, bool) else value).encode()
 
 
+# parts of DuckDB's messages, and PostgreSQL's errors for them
+EXPECTED: Mapping[str, Callable[[], errors.TailgateError]] = {
+    "More than one row returned by a subquery": lambda: errors.CardinalityViolation(
+        "more than one row returned by a subquery used as an expression"
+    ),
+    "LIMIT/OFFSET cannot be negative": lambda: errors.InvalidRowCountInLimitClause("LIMIT and OFFSET must not be negative"),
+    "ORDER term out of range": lambda: errors.InvalidColumnReference("an ORDER BY position is not in select list"),
+}
 REGISTERED = {name: f"{name}_out" for name in ("regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole")}
 # DuckDB's errors when it parses or binds a query: a form that `rewrite` does not know.
 UNSUPPORTED = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.NotImplementedException)
