@@ -19,8 +19,9 @@ By the rules `OF_GENERAL`, which the queries of ksqlDB and views of earlier vers
 (`lake.types`) if an operand is. By the rules `WITH_GENERAL`, all other results are general, too: quotients, averages,
 roots, results that may have more than 38 digits, and choices between values of several scales. Queries that no view
 maintains follow these rules. New views follow the rules `MAINTAINED`: the same, but the arguments of functions that only
-DuckDB computes with general numerics are fixed. By the rules `FIXED_ARRAYS`, which earlier views follow, so are the elements
-of arrays.
+DuckDB computes with general numerics are fixed. By the rules `FIXED_RECURSION`, which earlier views follow, so are the
+numerics of recursive queries with UNION, SEARCH or CYCLE, and the argument of to_char. By the rules `FIXED_ARRAYS` of still
+earlier ones, so are the elements of arrays, too.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from functools import wraps
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import GENERAL, NUMERIC_PRECISION, NUMERIC_SCALE, Type, numeric
 
-UNIFORM, EXACT, WITH_GENERAL, OF_GENERAL, FIXED_ARRAYS, MAINTAINED = 1, 2, 3, 4, 5, 6  # the rules by which a query is typed
+# the rules by which a query is typed
+UNIFORM, EXACT, WITH_GENERAL, OF_GENERAL, FIXED_ARRAYS, FIXED_RECURSION, MAINTAINED = 1, 2, 3, 4, 5, 6, 7
 DIGITS = {"int2": 5, "int4": 10, "int8": 19}  # of integers
 DIVISOR_DIGITS_MIN = 9  # before the decimal point of a divisor
 PRODUCT_SCALE_MAX = 18  # of a product that may have more than 38 digits; a larger scale leaves too few digits before the point
@@ -60,21 +62,26 @@ def sized(precision: int, scale: int) -> Type:
 
 def may_be_general() -> bool:
     """Returns whether results of fixed operands may be general."""
-    return _rules.get() in (WITH_GENERAL, FIXED_ARRAYS, MAINTAINED)
+    return _rules.get() in (WITH_GENERAL, FIXED_ARRAYS, FIXED_RECURSION, MAINTAINED)
 
 
 def keeps_general() -> bool:
     """Returns whether general columns are read as they are; otherwise with 16 digits after the decimal point."""
-    return _rules.get() in (WITH_GENERAL, OF_GENERAL, FIXED_ARRAYS, MAINTAINED)
+    return _rules.get() in (WITH_GENERAL, OF_GENERAL, FIXED_ARRAYS, FIXED_RECURSION, MAINTAINED)
 
 
 def is_maintained() -> bool:
     """Returns whether general results are only those that a view can maintain."""
-    return _rules.get() in (OF_GENERAL, FIXED_ARRAYS, MAINTAINED)
+    return _rules.get() in (OF_GENERAL, FIXED_ARRAYS, FIXED_RECURSION, MAINTAINED)
 
 
 def elements_may_be_general() -> bool:
     """Returns whether elements of arrays, values that an aggregate collects, and results of factorial and to_number may be general."""
+    return _rules.get() in (WITH_GENERAL, FIXED_RECURSION, MAINTAINED)
+
+
+def recursion_may_be_general() -> bool:
+    """Returns whether numerics of recursive queries with UNION, SEARCH or CYCLE, and the argument of to_char, may be general."""
     return _rules.get() in (WITH_GENERAL, MAINTAINED)
 
 
@@ -120,8 +127,11 @@ def full(type: Type) -> Type:
 
 def widest(type: Type) -> Type:
     """Returns the type of a column of a recursive query, whose steps may change the scale of a computed numeric."""
-    is_computed = type.name == "numeric" and not type.declared and not type.is_array
-    return unscaled(full(type)) if is_computed else full(type)
+    if type.name != "numeric" or type.declared:
+        return full(type)
+    if type.is_array:
+        return GENERAL.array(multidimensional=type.multidimensional) if recursion_may_be_general() else full(type)
+    return unscaled(full(type))
 
 
 def of_literal(value: Decimal) -> Type:
@@ -191,6 +201,11 @@ def quotient_scale(types: tuple[Type, ...]) -> Type:
     if may_be_general():
         return GENERAL
     return numeric(max(NUMERIC_SCALE, *(t.decimal[1] for t in types)))
+
+
+def series(types: tuple[Type, ...]) -> Type:
+    """Returns the type of the numbers of generate_series(): the first has the scale of the argument, the others may have more digits."""
+    return unscaled(largest_scale(types))
 
 
 def divisor(types: tuple[Type, ...]) -> str:

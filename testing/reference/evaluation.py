@@ -109,9 +109,10 @@ def working_table(number: int) -> int:
 
 def recursive(node: plan.Recursive, tables: Mapping[int, Mapping[Row, int]]) -> Result:
     """Evaluates WITH RECURSIVE: the step over the rows of each round, until a round has none. Rows above the limit are errors."""
-    out, each_round = Result(), evaluate(node.base, tables)
+    out, each_round, keys = Result(), evaluate(node.base, tables), set[Any]()
     for number in count():
-        rows = each_round.rows if node.all else Counter({row: 1 for row in each_round.rows if row not in out.rows})
+        rows = each_round.rows if node.all else Counter({row: 1 for same, row in smallest(each_round.rows).items() if same not in keys})
+        keys.update(map(key, rows))
         out.errors.update(each_round.errors)
         if not rows:
             return out
@@ -221,6 +222,11 @@ def columns(scalar: plan.Scalar) -> set[int]:
 def representatives(rows: Iterable[Row]) -> dict[Any, Row]:
     """Returns one of the rows that are equal by value, for each value. Equal numerics may have several display scales."""
     return {key(row): row for row in rows}
+
+
+def smallest(rows: Iterable[Row]) -> dict[Any, Row]:
+    """Returns the row with the smallest stored form of those that are equal by value, for each value."""
+    return representatives(sorted(rows, key=lambda row: [tie_key(v) for v in row], reverse=True))
 
 
 def by_value(rows: Mapping[Row, int]) -> Counter[Any]:

@@ -309,6 +309,7 @@ TIME_TEXTS: dict[object, list[str | None]] = {
 
 # only few rows lie between any two values, with any step
 SERIES: dict[str, list[str | None]] = {
+    "numeric": [None, "-2.5", "0", "1", "0.75", "3.00"],
     "timestamp": [None, *(f"2024-{m:02d}-{d} 0{m}:30" for m in (1, 2, 3) for d in (28, 29)), "2023-12-31"],
     "timestamptz": [None, *(f"2024-{m:02d}-{d} 0{m}:30Z" for m in (1, 2, 3) for d in (28, 29)), "2023-12-31Z"],
     "interval": [None, "1 day", "1 mon", "-1 mon", "-36:00", "12 hours", "0", "1 mon -1 day", "1 day -24 hours"],

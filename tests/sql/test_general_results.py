@@ -109,12 +109,13 @@ def test_aggregates_of_arrays_find_equal_ones() -> None:
     shown = {"min(a)": "{1.0}", "max(a)": "{10.5}", "count(DISTINCT a)": "3", "mode() WITHIN GROUP (ORDER BY a)": "{1.0000000000000000}"}
     shown["cardinality(array_agg(DISTINCT a))"] = "3"
     shown["max(ARRAY[i])"] = "{24:00:00}"
+    shown |= {"min(a) OVER ()": "{1.0}", "max(a) OVER ()": "{10.5}", "max(ARRAY[i]) OVER ()": "{24:00:00}"}
     with duckdb.connect() as connection:
         install(connection)
         for call, right in shown.items():
             source = "(VALUES ('24:00'::interval), ('1 mon -40 days')) AS v (i)" if "[i]" in call else arrays
             plan = bind_query(f"SELECT ({call})::text FROM {source}", numerics.catalog(), numeric_rules=WITH_GENERAL).plan
-            assert connection.execute(render(plan)).fetchall() == [(right,)], call
+            assert set(connection.execute(render(plan)).fetchall()) == {(right,)}, call
 
 
 def test_operands_whose_digits_have_no_room_in_one_decimal(postgres: str) -> None:

@@ -15,9 +15,10 @@ from tailgate.lake.catalog.codec import decode_item, encode_item
 from tailgate.lake.types import BOOL, GENERAL, INT4, NUMERIC, Field, Type, numeric
 from tailgate.sql.bind import bind_query, bind_view
 from tailgate.sql.definitions import bind_definition
-from tailgate.sql.numeric_types import EXACT, FIXED_ARRAYS, MAINTAINED, OF_GENERAL, UNIFORM
-from tailgate.sql.plan import Query, Reduce
+from tailgate.sql.numeric_types import EXACT, FIXED_ARRAYS, FIXED_RECURSION, MAINTAINED, OF_GENERAL, UNIFORM
+from tailgate.sql.plan import Project, Query, Reduce
 from tailgate.sql.plan.correlation import nodes
+from tailgate.sql.render import spark
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of, install
 from tailgate.sql.statements import CreateView, parse
@@ -150,7 +151,8 @@ def test_views_keep_general_columns_by_their_rules() -> None:
         ("factorial(i)", GENERAL, numeric(0), numeric(0)),
         (RECURSION.format("UNION ALL", "x"), GENERAL, numeric(16), numeric(16)),
         (RECURSION.format("UNION ALL", "1.5"), GENERAL, numeric(16), numeric(16)),
-        (RECURSION.format("UNION", "x"), numeric(16), numeric(16), numeric(16)),
+        (RECURSION.format("UNION", "x"), GENERAL, numeric(16), numeric(16)),
+        (RECURSION.format("UNION", "1.5"), GENERAL, numeric(16), numeric(16)),
         ("sum(d)", numeric(2), numeric(2), numeric(2)),
         ("d * i", numeric(2), numeric(2), numeric(2)),
         ("x::numeric(10, 2)", declared, declared, declared),
@@ -199,6 +201,32 @@ def test_views_with_fixed_elements_of_arrays_keep_them() -> None:
         item = view(f"CREATE VIEW v AS SELECT {expression} AS c FROM n", catalog)
         assert item.columns[0].type != type or expression == "d / i", expression
         assert bind_definition(replace(item, numeric_rules=FIXED_ARRAYS), catalog).columns[0].type == type, expression
+
+
+def test_views_with_fixed_recursive_queries_keep_them() -> None:
+    columns = (Field("x", GENERAL),)
+    catalog = Catalog().apply(Change((Source(Catalog().next_id, "n", columns, None, stored=True, envelope="upsert"),)))
+    cycle = RECURSION.format("UNION ALL", "x").replace(") SELECT max", ") CYCLE v SET c USING p SELECT max")
+    for query, general in {
+        RECURSION.format("UNION", "x"): False,
+        cycle: False,
+        RECURSION.format("UNION ALL", "x"): True,
+        "ARRAY[x]": True,
+    }.items():
+        item = view(f"CREATE VIEW v AS SELECT {query} AS c FROM n", catalog)
+        assert item.columns[0].type.general, query
+        earlier = bind_definition(replace(item, numeric_rules=FIXED_RECURSION), catalog).columns[0].type
+        assert (earlier.element if earlier.is_array else earlier) == (GENERAL if general else numeric(16)), query
+    text = "to_char(x, '9')"
+    item = view(f"CREATE VIEW v AS SELECT {text} AS c FROM n", catalog)
+    texts = [render_spark(bind_definition(replace(item, numeric_rules=rules), catalog)) for rules in (FIXED_RECURSION, MAINTAINED)]
+    assert ["tg_to_char_numeric" in texts[0], "tg_to_char_general" in texts[1]] == [True, True]
+
+
+def render_spark(query: Query) -> str:
+    """Returns Spark's SQL of the first column of a projection."""
+    assert isinstance(query.plan, Project)
+    return spark.expression(query.plan.expressions[0], ("c0",))
 
 
 def summed(query: Query) -> tuple[int, ...]:

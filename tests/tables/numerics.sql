@@ -37,6 +37,17 @@ SELECT (avg(price) - 1)::text AS a, round(avg(price), 2)::text AS b, (100.0 * su
 SELECT (extract(epoch FROM interval '1 day') / 7)::text AS a, interval '1 day' * (10 / 4.0) AS b;
 WITH RECURSIVE r (n, x) AS (SELECT 1, 1.0 UNION ALL SELECT n + 1, x / 3 FROM r WHERE n < 5) SELECT n, x::text AS x FROM r;
 WITH RECURSIVE r (x) AS (SELECT 2::numeric UNION ALL SELECT x * x FROM r WHERE x < 1e60) SELECT x::text AS x FROM r;
+WITH RECURSIVE r (x) AS (SELECT 1.0 UNION SELECT x + 0.50 FROM r WHERE x < 3) SELECT x FROM r ORDER BY x;
+WITH RECURSIVE r (x, n) AS (VALUES (1.10, 1) UNION SELECT x * 1.0, n % 3 + 1 FROM r) SELECT x, n FROM r ORDER BY n;
+WITH RECURSIVE r (x) AS (VALUES ('NaN'::numeric), (NULL), (1e40) UNION SELECT x / 1e20 FROM r) SELECT x::text AS t FROM r WHERE x IS NULL OR x > 1e-30 ORDER BY x LIMIT 6;
+WITH RECURSIVE r (x, n) AS (SELECT 1.0, 1 UNION ALL SELECT x / 3, n + 1 FROM r WHERE n < 4) SEARCH DEPTH FIRST BY x SET place CYCLE x SET stop USING path SELECT x, n, stop, place FROM r ORDER BY n;
+SELECT to_char(1e50 + 0.5, '9.99EEEE'), to_char(99.95 / 1, '9.99EEEE'), to_char('NaN'::numeric, '9999'), to_char('-Infinity'::numeric, '99999999V9'), to_char(1 / 3.0, '9.99999999999999999999'), to_char('Infinity'::numeric, '9.9EEEE');
+SELECT to_char(1e30 / 3, 'RN');
+SELECT to_char('NaN'::numeric, 'rn');
+SELECT x FROM generate_series(1.50, -1, -0.5) AS x;
+SELECT generate_series(1.1, 4), generate_series(1e40, 1e40 + 1);
+SELECT * FROM generate_series('-Infinity'::numeric, 1);
+SELECT * FROM generate_series(1, 2, 'Infinity'::numeric);
 WITH RECURSIVE r (n, x) AS (SELECT 1, 1::numeric(10, 2) UNION ALL SELECT n + 1, x * 1.5 FROM r WHERE n < 5) SELECT * FROM r;
 WITH RECURSIVE r (n, x) AS (SELECT 1, 1::numeric(10, 2) UNION ALL SELECT n + 1, (x * 1.5)::numeric(10, 2) FROM r WHERE n < 5) SELECT * FROM r;
 SELECT 6e-7::float8::numeric(10, 2) AS a, (-6e-7)::float8::numeric(10, 3) AS b, 0.0051::float8::numeric(5, 2) AS c;

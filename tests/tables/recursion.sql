@@ -22,6 +22,11 @@ WITH RECURSIVE s (f, t, label) AS (SELECT * FROM graph g UNION ALL SELECT g.* FR
 WITH RECURSIVE s (f, t, label) AS (SELECT * FROM graph g UNION ALL SELECT g.* FROM graph g, s WHERE g.f = s.t) SEARCH DEPTH FIRST BY f, t SET seq CYCLE f, t SET is_cycle USING path SELECT * FROM s ORDER BY seq, f;
 WITH RECURSIVE s (f, t, label) AS (SELECT * FROM graph g UNION ALL SELECT g.* FROM graph g, s WHERE g.f = s.t) SEARCH BREADTH FIRST BY f, t SET seq CYCLE f, t SET is_cycle USING path SELECT f, t, is_cycle FROM s ORDER BY seq, path;
 WITH RECURSIVE t (n, i) AS (SELECT 1, interval '1 day' UNION ALL SELECT n + 1, interval '24 hours' FROM t) CYCLE i SET stop USING p SELECT n, i, stop FROM t ORDER BY n;
+WITH RECURSIVE t (n, i) AS (SELECT 1, interval '1 day' UNION SELECT 1, interval '24 hours' FROM t) SELECT n, i FROM t;
+WITH RECURSIVE t (j) AS (SELECT '{"a": 1.0}'::jsonb UNION SELECT jsonb_build_object('a', (j ->> 'a')::numeric % 3 + 1.00) FROM t) SELECT j FROM t ORDER BY j;
+WITH RECURSIVE t (c, n) AS (SELECT 'a'::char(3), 1 UNION SELECT 'a '::char(3), n % 2 + 1 FROM t) SELECT c, n FROM t ORDER BY n;
+WITH RECURSIVE t (r) AS (SELECT ROW(1, 1.0) UNION SELECT ROW(1, 1.00) FROM t) SELECT r FROM t;
+WITH RECURSIVE t (a) AS (SELECT ARRAY[1.0] UNION SELECT ARRAY[1.00] FROM t) SELECT a FROM t;
 WITH RECURSIVE t (n, a) AS (SELECT 0, NULL::text UNION ALL SELECT n + 1, a FROM t) CYCLE a SET stop USING p SELECT n, a, stop FROM t ORDER BY n;
 WITH RECURSIVE t (n) AS (SELECT 1.50 UNION ALL SELECT CASE n WHEN 1.5 THEN 2 ELSE 1.5 END FROM t) CYCLE n SET stop TO true DEFAULT false USING p SELECT count(*) FROM t ORDER BY 1;
 WITH RECURSIVE t (n) AS (SELECT 1 UNION ALL SELECT n % 3 + 1 FROM t) CYCLE n SET stop TO NULL DEFAULT 'x' USING p SELECT count(*) FROM (SELECT * FROM t LIMIT 3) x ORDER BY 1;

@@ -10,6 +10,7 @@ from tailgate.lake.types import FACTS, Type
 from tailgate.sql.compute.series import SERIES_MAX, TOO_MANY_ROWS, ZERO_STEP
 from tailgate.sql.functions import text
 from tailgate.sql.functions.entry import Function, duckdb_error, spark_error
+from tailgate.sql.numeric_types import series
 
 DAY = 86_400_000_000  # microseconds
 ELEMENTS = tuple(t for t in FACTS if t not in ("unknown", "record", "name", "oid"))
@@ -29,16 +30,26 @@ def _integer_series(t: str, spark_type: str, step: str, arguments: tuple[str, ..
     empty = f"({step} > 0 AND {{0}} > {{1}}) OR ({step} < 0 AND {{0}} < {{1}})"
     distance = "abs(CAST({1} AS DECIMAL(38,0)) - {0})"
 
-    def template(error: Callable[[str, str], str], series: str) -> str:
+    def template(error: Callable[[str, str], str], numbers: str) -> str:
         return (
             f"CASE WHEN {any_null} THEN NULL WHEN {step} = 0 THEN {error('22023', ZERO_STEP)} WHEN {empty} THEN NULL"
             f" WHEN {distance} >= abs(CAST({step} AS DECIMAL(38,0))) * {SERIES_MAX} THEN {error('54000', TOO_MANY_ROWS)}"
-            f" ELSE {series} END"
+            f" ELSE {numbers} END"
         )
 
     spark = template(spark_error, f"sequence({{0}}, {{1}}, CAST({step} AS {spark_type}))")
-    series = f"CAST(generate_series(CAST({{0}} AS BIGINT), {{1}}, {step}) AS {Type(t).duckdb}[])"
-    return _set("generate_series", arguments, t, spark, template(duckdb_error, series))
+    duckdb = template(duckdb_error, f"CAST(generate_series(CAST({{0}} AS BIGINT), {{1}}, {step}) AS {Type(t).duckdb}[])")
+    return _set("generate_series", arguments, t, spark, duckdb)
+
+
+def _numeric_series(arguments: tuple[str, ...], step: str) -> Function:
+    """Returns generate_series() of fixed numerics; those of general ones are in `sql.functions.general`."""
+    numbers = "{0}", "{1}", step
+    general = ", ".join(f"tg_fixed_to_general(CAST({number} AS DECIMAL(38,{{scale}})))" for number in numbers)
+    spark = f"transform(tg_general_series({general}), tg_x -> tg_general_to_fixed(tg_x, {{precision}}, {{scale}}))"
+    texts = ", ".join(f"tg_text_to_general(CAST({number} AS VARCHAR))" for number in numbers)
+    duckdb = f"list_transform(tg_general_series({texts}), lambda tg_x: CAST(tg_general_to_text_any(tg_x) AS {{type}}))"
+    return Function("generate_series", arguments, series, spark, duckdb, "set")
 
 
 def _timestamp_series(t: str) -> Function:
@@ -64,6 +75,7 @@ def _series() -> list[Function]:
     for t, spark_type in (("int4", "INT"), ("int8", "BIGINT")):
         rows.append(_integer_series(t, spark_type, "1", (t, t)))
         rows.append(_integer_series(t, spark_type, "{2}", (t, t, t)))
+    rows += [_numeric_series(("numeric",) * 2, "1"), _numeric_series(("numeric",) * 3, "{2}")]
     return [*rows, *map(_timestamp_series, ("timestamp", "timestamptz"))]
 
 
@@ -123,7 +135,4 @@ ROWS = (
     *_json("jsonb"),
     *(replace(row, name="string_to_table", result="text", kind="set") for row in text.ROWS if row.name == "string_to_array"),
     *_subscripts(),
-    # in queries, with general numerics only (`functions.general.templates`)
-    Function("generate_series", ("numeric", "numeric"), "numeric", kind="set"),
-    Function("generate_series", ("numeric", "numeric", "numeric"), "numeric", kind="set"),
 )

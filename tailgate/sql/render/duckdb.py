@@ -22,6 +22,7 @@ from tailgate.sql.plan import (
     AggregateCall,
     ArrivalJoin,
     Closing,
+    Column,
     Distinct,
     Filter,
     Generate,
@@ -46,6 +47,7 @@ from tailgate.sql.plan import (
     WorkingTable,
 )  # fmt: skip
 from tailgate.sql.plan.properties import is_volatile
+from tailgate.sql.plan.sort_keys import has_equal_forms, sort_key
 from tailgate.sql.plan.traversal import inputs
 from tailgate.sql.render.dialects import DUCKDB
 from tailgate.sql.render.duckdb_aggregates import aggregate, order_by, sort_terms
@@ -201,11 +203,10 @@ class _Renderer:
                 return f"SELECT * FROM {self._from(input)}{order_by(sort_terms(sort_keys, self.scalar))}"
             case Limit():
                 return self._limit(plan)
-            case Recursive(number=number, base=base, step=step, all=often):
-                each = f"SELECT * FROM {self._from(base)} UNION{' ALL' if often else ''} SELECT * FROM {self._from(step)}"
-                return f"WITH RECURSIVE round{number}({columns(len(plan.columns))}) AS ({each}) SELECT * FROM round{number}"
+            case Recursive():
+                return self._recursive(plan)
             case WorkingTable(number=number):
-                return f"SELECT * FROM round{number}"
+                return f"SELECT {columns(len(plan.columns)) or '*'} FROM round{number}"
             case Generate():
                 return self._generate(plan)
             case SetOperation(left=left, right=right, kind=kind, all=all_rows):
@@ -229,6 +230,26 @@ class _Renderer:
             self.names[id(plan)] = f"part{len(self.names)}"
             self.written.append((self.names[id(plan)], text))
         return self.names[id(plan)]
+
+    def _recursive(self, plan: Recursive) -> str:
+        base, step, name, shown = self._from(plan.base), self._from(plan.step), f"round{plan.number}", columns(len(plan.columns))
+        if plan.all or not any(has_equal_forms(f.type) for f in plan.columns):
+            each = f"SELECT * FROM {base} UNION{' ALL' if plan.all else ''} SELECT * FROM {step}"
+            return f"WITH RECURSIVE {name}({shown}) AS ({each}) SELECT * FROM {name}"
+        # a round adds the rows whose sort keys are new, each in its smallest form
+        keys = [self.scalar(sort_key(Column(i, f.type))) for i, f in enumerate(plan.columns)]
+        names = ", ".join(f"k{i}" for i in range(len(keys)))
+        form = f"min(struct_pack({', '.join(f'c{i} := c{i}' for i in range(len(keys)))})) AS form"
+
+        def distinct(rows: str) -> str:
+            keyed = f"SELECT *, {', '.join(f'{key} AS k{i}' for i, key in enumerate(keys))} FROM {rows}"
+            values = ", ".join(f"form.c{i} AS c{i}" for i in range(len(keys)))
+            return f"SELECT {values}, {names} FROM (SELECT {names}, {form} FROM ({keyed}) GROUP BY {names})"
+
+        same = " AND ".join(f"r.k{i} IS NOT DISTINCT FROM earlier.k{i}" for i in range(len(keys)))
+        added = f"SELECT * FROM ({distinct(step)}) r ANTI JOIN recurring.{name} earlier ON {same}"
+        each = f"SELECT * FROM ({distinct(base)}) UNION {added}"
+        return f"WITH RECURSIVE {name}({shown}, {names}) USING KEY ({names}) AS ({each}) SELECT {shown} FROM {name}"
 
     def _scan(self, plan: Scan) -> str:
         width = len(plan.columns)

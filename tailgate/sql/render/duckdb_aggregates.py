@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from tailgate.sql.functions.aggregates import JOINED, STRICT, WITHIN_GROUP
+from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import AggregateCall, Scalar, SortKey
 from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.plan.sort_keys import has_equal_forms, sort_key
@@ -30,10 +31,19 @@ def aggregate(call: AggregateCall, spell: Spell) -> str:
         "present": filter_clause([*conditions, *present]),
         **(general_values(texts[0], conditions, present, distinct=call.distinct) if function.takes_general else {}),
     }
-    if function.name in DIRECTIONS and operands[0].type.is_array and has_equal_forms(operands[0].type):
-        template = EXTREME
-        marks["order"] = order_by([f"{spell(sort_key(operands[0]))} {DIRECTIONS[function.name]}", texts[0]])
+    if is_extreme_of_arrays(function, operands):
+        template, marks["order"] = EXTREME, extreme_order(function, operands[0], spell)
     return fill_template(template, texts, [a.type for a in operands], call.type, call.type.duckdb, marks=marks)
+
+
+def is_extreme_of_arrays(function: Function, operands: Sequence[Scalar]) -> bool:
+    """Returns whether a function is the minimum or the maximum of arrays whose stored forms do not compare like the values."""
+    return function.name in DIRECTIONS and operands[0].type.is_array and has_equal_forms(operands[0].type)
+
+
+def extreme_order(function: Function, operand: Scalar, spell: Spell) -> str:
+    """Returns the ORDER BY that has the minimum or the maximum first."""
+    return order_by([f"{spell(sort_key(operand))} {DIRECTIONS[function.name]}", spell(operand)])
 
 
 def general_values(text: str, conditions: list[str], present: list[str], *, distinct: bool = False, over: str = "") -> dict[str, str]:

@@ -16,7 +16,15 @@ from tailgate.sql.functions.windows import FRAMED
 from tailgate.sql.plan import Bound, Frame, Literal, Scalar, Window, WindowCall
 from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.plan.sort_keys import sort_key
-from tailgate.sql.render.duckdb_aggregates import filter_clause, general_values, order_by, sort_terms
+from tailgate.sql.render.duckdb_aggregates import (
+    EXTREME,
+    extreme_order,
+    filter_clause,
+    general_values,
+    is_extreme_of_arrays,
+    order_by,
+    sort_terms,
+)
 from tailgate.sql.render.templates import fill_template
 
 Spell = Callable[[Scalar], str]
@@ -55,7 +63,10 @@ class _Call:
             "present": filter_clause([*conditions, *present]) + clause,
             **(general_values(texts[0], conditions, present, over=clause) if call.function.takes_general else {}),
         }
-        return fill_template(call.function.duckdb, texts, [a.type for a in call.arguments], call.type, call.type.duckdb, marks=marks)
+        template = call.function.duckdb
+        if is_extreme_of_arrays(call.function, call.arguments):
+            template, marks["order"] = EXTREME, extreme_order(call.function, call.arguments[0], spell)
+        return fill_template(template, texts, [a.type for a in call.arguments], call.type, call.type.duckdb, marks=marks)
 
 
 def window(call: WindowCall, node: Window, spell: Spell) -> str:

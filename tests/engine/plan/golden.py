@@ -227,7 +227,8 @@ class Printer:
                 last = f"{', last rows' if node.last else ''}{', filling' if node.filling else ''}"
                 return f"({self._fields(input[:width])}) of ({self._fields(input)}), {times}{last}"
             case operators.Fixpoint(columns=columns, all=all, limit=limit):
-                return f"({self._fields(columns)}){' all' if all else ''}, at most {limit} rounds"
+                keys = f" by {self._columns(node.keys)}" if node.keys else ""
+                return f"({self._fields(columns)}){keys}{' all' if all else ''}, at most {limit} rounds"
             case operators.SetOperation(kind=kind, all=all):
                 return f"{kind}{' all' if all else ''} of ({self._fields(node.columns)})"
             case operators.Window(input=input, width=width, partition=partition, order=order, functions=functions):

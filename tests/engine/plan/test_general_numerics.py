@@ -105,10 +105,24 @@ SELECT a.k, b.x FROM t a JOIN t b ON ARRAY[a.x] = ARRAY[b.y]
 SELECT k, ARRAY(SELECT b.y FROM t b WHERE b.k = a.k ORDER BY b.y, b.y::text) FROM t a
 SELECT k, array_fill(x, ARRAY[2])::text, array_fill(y, ARRAY[k, 2], ARRAY[0, 1])::text, (array_fill(d / 3, ARRAY[2], ARRAY[-1]))[-1] FROM t
 SELECT k, rank() OVER (ORDER BY ARRAY[x, y]), first_value(ARRAY[x]) OVER (PARTITION BY k ORDER BY x, x::text) FROM t
+~ WITH RECURSIVE r (v) AS (SELECT x FROM t WHERE k = 1 UNION SELECT y FROM t, r WHERE x = v) SELECT v FROM r
+WITH RECURSIVE r (v) AS (SELECT trim_scale(x) FROM t UNION SELECT trim_scale(y + d) FROM t, r WHERE x = v AND k > 1) SELECT v FROM r
+WITH RECURSIVE r (v, n) AS (SELECT d + 0, 1 FROM t UNION SELECT v / 3, n + 1 FROM r WHERE n < 4) SELECT v, n FROM r
+SELECT k, to_char(x, '9990.00'), to_char(y, 'FM999G999D999'), to_char(x, '9.99EEEE'), to_char(y, '99V999') FROM t
+SELECT k, to_char(d / 3, 'S0.0000000000000000000000') FROM t
+SELECT k, to_char(x, 'RN') FROM t WHERE x BETWEEN -5000 AND 5000
+SELECT k, s FROM t, generate_series(d, d + 2, 0.75) AS s
+SELECT k, s FROM t, generate_series(CASE WHEN abs(x) < 1e30 THEN x END, x + 3) AS s
+SELECT k, s FROM t, generate_series(k - 9223372036854775807, 9223372036854775807 - k, 4611686018427387904) AS s
+SELECT k, s FROM t, generate_series(9223372036854775807 - k, -9223372036854775807, -9223372036854775807) AS s
 SELECT k, factorial(20 * k), to_number(k || '.50', '99.999'), factorial(k) / 3 FROM t
 SELECT k, greatest(ARRAY[x], ARRAY[y]), coalesce(ARRAY[x], ARRAY[1]), CASE WHEN k > 1 THEN ARRAY[x] ELSE ARRAY[1, d] END FROM t
 SELECT k, sum(u) FROM (SELECT k, unnest(ARRAY[x, d]) AS u FROM t) q GROUP BY k
 """.strip().splitlines()
+TREE = "WITH RECURSIVE r (v) AS (SELECT x FROM t UNION ALL SELECT v / 2 FROM r WHERE v BETWEEN 1 AND 9)"
+QUERIES += [f"{TREE} SEARCH {how} FIRST BY v SET o SELECT v, rank() OVER (ORDER BY o) FROM r" for how in ("DEPTH", "BREADTH")]
+JOINED = "WITH RECURSIVE r (v, n) AS (SELECT x, 1 FROM t UNION ALL SELECT y, n + 1 FROM t, r WHERE x = v AND n < 3)"
+QUERIES.append(f"{JOINED} CYCLE v SET c USING p SELECT v, n, c FROM r")
 
 
 DECLARED = {

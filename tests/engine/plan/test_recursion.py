@@ -42,6 +42,9 @@ REACHED = {
               u(n) AS (SELECT n FROM t WHERE n > 2 UNION ALL SELECT n - 1 FROM u WHERE n > 0) SELECT n, count(*) AS c FROM u GROUP BY n""",
     "left": """WITH RECURSIVE t(n, name) AS (SELECT r, name FROM roots UNION SELECT b, roots.name FROM t JOIN edges ON a = n
                LEFT JOIN roots ON r = b WHERE NOT EXISTS (SELECT FROM roots q WHERE q.r = b + 1)) SELECT * FROM t""",
+    # equal numbers with several display scales, which follow from those of the rows before
+    "forms": """WITH RECURSIVE t(n) AS (SELECT r + CASE name WHEN 'x' THEN 0.0 ELSE 0 END FROM roots UNION
+                SELECT b + (n - n) * CASE a % 3 WHEN 0 THEN 1 ELSE 1.0 END FROM t JOIN edges ON a = n) SELECT n, n::text AS shown FROM t""",
     "walks": """WITH RECURSIVE t(n, d) AS (SELECT r, 0 FROM roots UNION ALL SELECT b, d + 1 FROM t JOIN edges ON a = n WHERE d < 3)
                 SELECT n, d FROM t""",
     "first": """WITH RECURSIVE t(n, d) AS (SELECT r, 0 FROM roots UNION ALL

@@ -366,12 +366,14 @@ class Window:
 class Fixpoint:
     """The rows of a recursive query. Ports 0 and 1: its base, and its step, which reads the output.
 
-    Input and output: `columns`, of which the last is the round. `all`, `limit`, `name`: as in
-    `rules.change.Fixpoint`.
+    Output: `columns`, of which the last is the round. Input: these, then `sort_keys`. `keys`, `all`, `limit`, `name`: as
+    in `rules.change.Fixpoint`.
     """
 
     node: int
     columns: tuple[Field, ...]
+    sort_keys: tuple[Field, ...]
+    keys: tuple[int, ...]
     all: bool
     limit: int
     name: str

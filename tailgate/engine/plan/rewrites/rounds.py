@@ -5,6 +5,9 @@
 step' has the rows of step, each with the round of the working table that it follows from, as its last
 column. A step reads the working table of one round at a time, so every node over it keeps rounds
 apart: the round is part of the keys of groups and partitions, and working tables are joined by it.
+
+In a UNION of types whose equal values may have different stored forms, base and step' also have the sort keys of these
+columns after the round.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from tailgate.sql.plan import (
     WorkingTable,
 )
 from tailgate.sql.plan.rewriting import conjunction, conjuncts, moved
+from tailgate.sql.plan.sort_keys import has_equal_forms, sort_key
 from tailgate.sql.plan.traversal import bottom_up, column, inputs, memoize_by_object, project, take, walk, with_inputs
 
 ROUND = Field("round", INT4, False)
@@ -60,7 +64,7 @@ def number_rounds(relation: Relation) -> Relation:
 def _numbered(node: Recursive, number: int) -> Recursive:
     """Returns the query with rounds in its base, its working table, its step and its result."""
     columns = tuple(column(node.base, i) for i in range(len(node.base.columns)))
-    base = project(node.base, (*columns, Literal(0, INT4)), (*node.base.columns, ROUND))
+    base: Relation = project(node.base, (*columns, Literal(0, INT4)), (*node.base.columns, ROUND))
 
     @memoize_by_object
     def rounds(part: Relation) -> Relation | None:
@@ -84,7 +88,18 @@ def _numbered(node: Recursive, number: int) -> Recursive:
 
     step = rounds(node.step)
     assert step is not None, "the binder has checked that the step reads the working table"
+    if not node.all:
+        base, step = _with_sort_keys(base), _with_sort_keys(step)
     return replace(node, number=number, base=base, step=step, columns=(*node.columns, ROUND), numbered=True)
+
+
+def _with_sort_keys(rows: Relation) -> Relation:
+    """Returns the rows with the sort keys of columns whose equal values may have different stored forms as last columns."""
+    keys = [sort_key(column(rows, i)) for i, f in enumerate(rows.columns) if has_equal_forms(f.type)]
+    if not keys:
+        return rows
+    columns = (*(column(rows, i) for i in range(len(rows.columns))), *keys)
+    return project(rows, columns, (*rows.columns, *(Field(f"key{i}", key.type) for i, key in enumerate(keys))))
 
 
 def _check_types(query: Recursive, working: WorkingTable) -> None:

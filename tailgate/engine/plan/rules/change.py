@@ -242,7 +242,8 @@ class Fixpoint:
 
     The last column is the round of a row: 0 in the base; in the step that of the row of the working
     table that a row follows from. `all`: UNION ALL; otherwise only the first round of a row counts.
-    Rows of rounds above `limit` are errors, which name the query.
+    Rows of rounds above `limit` are errors, which name the query. `keys`: the columns of `base` and `step`,
+    that say which rows are equal, among them sort keys after the round; as many as the query has, or empty if these do.
     """
 
     number: int
@@ -251,6 +252,7 @@ class Fixpoint:
     all: bool
     limit: int
     name: str
+    keys: tuple[int, ...] = ()
 
 
 Leaf: TypeAlias = Source | StoredRelation | View | SingleRow

@@ -55,6 +55,7 @@ from tailgate.sql.plan import (
     WorkingTable,
 )
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
+from tailgate.sql.plan.sort_keys import has_equal_forms
 from tailgate.sql.plan.traversal import is_identity, read_by
 from tailgate.sql.render.spark import expression
 
@@ -143,12 +144,15 @@ class _Compiler:
 
     def _recursive(self, plan: Recursive) -> Stream:
         """Compiles a recursive query whose rows have rounds. Raises 0A000 if the clock decides about rows in its step."""
-        base, step = self._as(plan.base, plan.columns), self._as(plan.step, plan.columns)
+        width, sort_keys = len(plan.columns), plan.base.columns[len(plan.columns) :]
+        base, step = (self._as(side, (*plan.columns, *sort_keys)) for side in (plan.base, plan.step))
         for operator in stateful(step):
             if isinstance(operator, change.TemporalFilter) and reads_working_table(operator, plan.number):
                 shown = f'comparing the clock with rows of recursive query "{plan.name}" is not supported in a materialized view'
                 raise FeatureNotSupported(shown, hint="Compare it in the query's base, or with its result.")
-        fixpoint = change.Fixpoint(plan.number, base, step, plan.all, plan.limit, plan.name)
+        same = (i for i, f in enumerate(plan.columns[:-1]) if not has_equal_forms(f.type))
+        keys = (*same, *range(width, width + len(sort_keys))) if sort_keys else ()
+        fixpoint = change.Fixpoint(plan.number, base, step, plan.all, plan.limit, plan.name, keys)
         return Stream(fixpoint, Steps(), plan.columns, False)
 
     def _generate(self, plan: Generate) -> Stream:

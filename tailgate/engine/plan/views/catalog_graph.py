@@ -349,8 +349,9 @@ def _operator_node(node: int, operator: Stateful, fingerprint: str, *, filling: 
             return operators.Reduce(node, columns, key, aggregates, input.append_only, until, fingerprint)
         case change.SetOperation(left, right, kind, all):
             return operators.SetOperation(node, kind, all, _numbered(left.columns), fingerprint)
-        case change.Fixpoint(_, base, _, all, limit, name):
-            return operators.Fixpoint(node, _numbered(base.columns), all, limit, name, fingerprint)
+        case change.Fixpoint(_, base, _, all, limit, name, keys):
+            columns, width = _numbered(base.columns), 1 + (len(keys) or len(base.columns) - 1)
+            return operators.Fixpoint(node, columns[:width], columns[width:], keys, all, limit, name, fingerprint)
         case change.TemporalFilter(input):
             return operators.TemporalFilter(node, _numbered(input.columns[:-2]), fingerprint)
         case change.TopK(input, width, partition, order, count, offset, ties):

@@ -49,8 +49,8 @@ def digest(operator: Stateful, item: Item, catalog: Catalog) -> str:
             text += [] if retention is None else [_edge(retention.clock, item, catalog), retention.end, retention.length]
         case change.SetOperation(left, right, kind, all):
             text = [kind, all, _edge(left, item, catalog), _edge(right, item, catalog)]
-        case change.Fixpoint(number, base, step, all, limit, name):
-            text = ["fixpoint", item.id, number, _edge(base, item, catalog), _edge(step, item, catalog), all, limit, name]
+        case change.Fixpoint(number, base, step, all, limit, name, keys):
+            text = ["fixpoint", item.id, number, _edge(base, item, catalog), _edge(step, item, catalog), all, limit, name, *keys]
         case change.TemporalFilter(input):
             text = ["timed", _edge(input, item, catalog)]
         case change.TopK(input, width, partition, order, count, offset, ties):

@@ -246,7 +246,8 @@ class Circuits:
             case operators.SetOperation(kind=kind, all=all):
                 return make.setOperation(struct(ddl_of(node.columns)), kind == "except", all)
             case operators.Fixpoint(columns=columns, all=all, limit=limit, name=name):
-                return make.fixpoint(struct(ddl_of(columns)), all, limit, name)
+                row = struct(ddl_of(columns + node.sort_keys))
+                return make.fixpoint(row, len(columns) - 1, ints(node.keys), all, limit, name)
             case operators.Window():
                 functions = self._array(self._jvm.tailgate.operators.WindowCall, [self._window(f) for f in node.functions])
                 rows, order = struct(ddl_of(node.input)), self._sorted_by(node.order)

@@ -25,10 +25,9 @@ from tailgate.sql.binder.types.coercion import bare_type
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.queries import written
 from tailgate.sql.grammar.search_and_cycle import clauses_of
-from tailgate.sql.numeric_types import may_be_general, without_general
+from tailgate.sql.numeric_types import may_be_general, recursion_may_be_general, without_general
 from tailgate.sql.plan import Distinct, Join, Project, Recursive, Reduce, Relation, UnionAll, WorkingTable
 from tailgate.sql.plan.correlation import nodes
-from tailgate.sql.plan.sort_keys import has_equal_forms
 
 
 def names_itself(cte: exp.Expr) -> bool:
@@ -51,10 +50,10 @@ def _refers(part: object, name: str) -> bool:
 def bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recursive:
     """Binds a recursive query, base UNION [ALL] step. Raises 42P19, 42804 and 0A000.
 
-    Numerics of UNION, SEARCH and CYCLE, and those of earlier views, are fixed.
+    In earlier views, numerics of UNION, SEARCH and CYCLE are fixed, or all.
     """
     is_compared = bool(cte.this.args.get("distinct")) or clauses_of(cte) is not None
-    with nullcontext() if may_be_general() and not is_compared else without_general():
+    with nullcontext() if recursion_may_be_general() or (may_be_general() and not is_compared) else without_general():
         return _bind_recursive(cte, names, queries)
 
 
@@ -94,11 +93,10 @@ def _bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recurs
         width = len(step.columns) - len(extra)
         step = Project(step, as_columns(step)[:width], step.columns[:width])
     joined = combined(tree, base, step, queries.parameters)
-    union = joined.input if isinstance(joined, Distinct) else joined
-    if not isinstance(union, UnionAll):
-        types = ", ".join(dict.fromkeys(str(bare_type(f.type)) for f in base.columns if has_equal_forms(f.type)))
-        shown = f"UNION of {types} in a recursive query is not supported"
-        raise FeatureNotSupported(shown, hint="Use UNION ALL, or cast to text.", position=at)
+    union = joined
+    while isinstance(union, Distinct | Reduce | Project):  # of a UNION
+        union = union.input
+    assert isinstance(union, UnionAll)
     for i, (field, before) in enumerate(zip(union.columns, base.columns, strict=True), 1):
         overall, initial = ((t.name, t.is_array, t.multidimensional, t.general) for t in (field.type, before.type))
         if overall != initial:
@@ -115,7 +113,7 @@ def _bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recurs
         start = added.base(start, fields)
         casts = as_columns(step) if following is step else following.expressions if isinstance(following, Project) else ()
         following, columns = added.step(whole, casts, fields), (*columns, *extra)
-    return Recursive(number, start, following, not isinstance(joined, Distinct), columns, name)
+    return Recursive(number, start, following, not tree.args.get("distinct"), columns, name)
 
 
 def _check_step(step: Relation, name: str, reference: exp.Expr) -> None:

@@ -253,7 +253,7 @@ def specialized(function: Function, operands: tuple[Scalar, ...]) -> tuple[Funct
         return replace(function, duckdb=multidimensional.COLLECTED), operands, result(function, operands)
     if any(s.type.multidimensional for s in operands) and multidimensional.has_template(function):
         return _with_templates(function, operands)
-    type = result(function, operands)
+    function, type = general_templates.of_new_views(function), result(function, operands)
     is_computed = type == NUMERIC and function.result == "numeric"  # not a column
     if any(has_general(s.type) for s in operands) or type.general or (is_computed and numeric_types.may_be_general()):
         return _with_general(function, operands, type)
@@ -390,7 +390,6 @@ def function(name: str, types: tuple[Type, ...], position: int | None) -> Functi
             hint=NO_MATCH,
             position=position,
         )
-    is_computed = numeric_types.may_be_general() and not numeric_types.is_maintained() and general_templates.general(choice) is not None
-    if not choice.duckdb and not choice.by_session and not is_computed:
+    if not choice.duckdb and not choice.by_session:
         raise FeatureNotSupported(f"function {choice} is not supported", position=position)
     return choice

@@ -22,13 +22,12 @@ from tailgate.lake.errors import (
 )
 from tailgate.lake.sortable import KEY_DIGITS, KEY_SCALE
 from tailgate.sql import interruption
-from tailgate.sql.compute import series
 from tailgate.sql.compute.registry import udf
+from tailgate.sql.compute.series import NUMERIC_SERIES_MAX, ZERO_STEP
 from tailgate.values.numbers import numerics
 from tailgate.values.numeric import arithmetic, moments, powers
 from tailgate.values.numeric.scales import WIDE
 
-GENERAL_SERIES_MAX = 1_000_000  # numbers of one call of generate_series
 CHECKED_EVERY = 1_000  # values of a sum: whether the statement is to end
 KEY_LIMIT = Decimal(10**KEY_DIGITS)
 
@@ -127,26 +126,6 @@ def general_mode(values: list[Decimal]) -> Decimal | None:
     return mode
 
 
-@udf("general", "general", "general", to="general[]")
-def general_series(first: Decimal, last: Decimal, step: Decimal) -> list[Decimal]:
-    """Returns the numbers from `first` to `last`. Raises 22023, 54000."""
-    for name, value in (("start value", first), ("stop value", last), ("step size", step)):
-        if not value.is_finite():
-            raise InvalidParameterValue(f"{name} cannot be {'NaN' if value.is_nan() else 'infinity'}")
-    if not step:
-        raise InvalidParameterValue(series.ZERO_STEP)
-    numbers: list[Decimal] = []
-    current = first
-    while current <= last if step > 0 else current >= last:
-        if len(numbers) % series.CHECKED == 0:
-            interruption.check()
-        if len(numbers) == GENERAL_SERIES_MAX:
-            raise ProgramLimitExceeded(f"generate_series gives more than {GENERAL_SERIES_MAX} rows")
-        numbers.append(current)
-        current = arithmetic.add(current, step)
-    return numbers
-
-
 # --- casts ---------------------------------------------------------------------------------------
 
 
@@ -194,7 +173,8 @@ def _to_float(type: str, a: Decimal) -> float:
 udf("general", to="float8", name="general_to_float8")(partial(_to_float, "double precision"))
 
 
-def _to_integer(type: str, bits: int, a: Decimal) -> int:
+def to_integer(type: str, bits: int, a: Decimal) -> int:
+    """Returns a number rounded to an integer. Raises 0A000 for NaN and infinities, 22003 if the integer has more bits."""
     if not a.is_finite():
         raise FeatureNotSupported(f"cannot convert {'NaN' if a.is_nan() else 'infinity'} to {type}")
     value = int(arithmetic.round_to(a, 0))
@@ -204,8 +184,34 @@ def _to_integer(type: str, bits: int, a: Decimal) -> int:
 
 
 for _name, _type, _bits in (("int2", "smallint", 16), ("int4", "integer", 32), ("int8", "bigint", 64)):
-    _cast: Callable[[Decimal], int] = partial(_to_integer, _type, _bits)
+    _cast: Callable[[Decimal], int] = partial(to_integer, _type, _bits)
     udf("general", to=_name, name=f"general_to_{_name}")(_cast)
+
+
+# --- series ---------------------------------------------------------------------------------------
+
+
+@udf("general", "general", "general", to="general[]")
+def general_series(first: Decimal, last: Decimal, step: Decimal) -> list[Decimal]:
+    """Returns the numbers from `first` to `last`. Raises 22023, 54000."""
+    for name, value in (("start value", first), ("stop value", last), ("step size", step)):
+        if not value.is_finite():
+            raise InvalidParameterValue(f"{name} cannot be {'NaN' if value.is_nan() else 'infinity'}")
+    if not step:
+        raise InvalidParameterValue(ZERO_STEP)
+    distance = WIDE.subtract(last, first)
+    if distance and distance.is_signed() != step.is_signed():
+        return []
+    if distance.copy_abs() >= WIDE.multiply(step.copy_abs(), Decimal(NUMERIC_SERIES_MAX)):
+        raise ProgramLimitExceeded(f"generate_series of numerics gives more than {NUMERIC_SERIES_MAX} rows")
+    count = int(WIDE.divide_int(distance, step)) + 1
+    series, current = [first], first
+    for number in range(1, count):
+        if number % CHECKED_EVERY == 0:
+            interruption.check()
+        current = arithmetic.add(current, step)
+        series.append(current)
+    return series
 
 
 # --- others --------------------------------------------------------------------------------------

@@ -6,14 +6,15 @@ Source: PostgreSQL 15, src/backend/utils/adt/formatting.c, numeric_to_char(), fl
 from __future__ import annotations
 
 import math
-from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 
+from tailgate.sql.compute.numeric.general_numerics import to_integer
 from tailgate.sql.compute.numeric.number_pattern import Pattern, parse
 from tailgate.sql.compute.numeric.number_writer import write
 from tailgate.sql.compute.numeric.numerals import roman
 from tailgate.sql.compute.registry import udf
+from tailgate.values.numeric.scales import WIDE
 
-EXACT = Context(prec=2000)
 ROMAN_WIDTH = 15
 
 
@@ -26,6 +27,18 @@ def to_char_numeric(value: Decimal, pattern: str) -> str:
         return _roman(p, value)
     if "EEEE" in p.flags:
         return _scientific(p, value)
+    return _decimal(p, value, p.fraction_digits, ROUND_HALF_UP, negative=False)
+
+
+@udf("general", "text", to="text")
+def to_char_general(value: Decimal, pattern: str) -> str:
+    if not pattern:
+        return ""
+    p = parse(pattern)
+    if "RN" in p.flags:
+        return _roman(p, Decimal(to_integer("integer", 32, value)))
+    if "EEEE" in p.flags:
+        return _scientific(p, value, carries=False) if value.is_finite() else _without_exponent(p, p.integer_digits)
     return _decimal(p, value, p.fraction_digits, ROUND_HALF_UP, negative=False)
 
 
@@ -45,7 +58,7 @@ def _float(value: float, pattern: str, significant_digits: int) -> str:
     p = parse(pattern)
     finite = math.isfinite(value)
     if not finite and "EEEE" in p.flags:
-        return " " + "#" * (p.integer_digits + 1) + "." + "#" * (p.fraction_digits + 4)
+        return _without_exponent(p, p.integer_digits + 1)
     if not finite and "RN" not in p.flags:
         name = "NaN" if math.isnan(value) else "Infinity"
         return write(p, p.integer_digits, p.fraction_digits, "-" if value < 0 else "+", name)
@@ -61,34 +74,41 @@ def _float(value: float, pattern: str, significant_digits: int) -> str:
     return _decimal(p, exact, fraction_digits, ROUND_HALF_EVEN, negative=exact.is_signed())
 
 
+def _without_exponent(p: Pattern, integer_digits: int) -> str:
+    """Formats NaN and infinities in scientific notation."""
+    return " " + "#" * integer_digits + "." + "#" * (p.fraction_digits + 4)
+
+
 def _decimal(p: Pattern, value: Decimal, fraction_digits: int, rounding: str, *, negative: bool) -> str:
     """Formats a number in decimal notation. `negative`: whether 0 has a minus sign."""
     integer_digits = p.integer_digits
     if "V" in p.flags:
-        value, integer_digits = EXACT.multiply(value, Decimal(10) ** p.shift_digits), integer_digits + p.shift_digits
-    rounded = value.quantize(Decimal(1).scaleb(-fraction_digits), rounding=rounding, context=EXACT)
-    sign = "-" if rounded < 0 or negative else "+"
-    return write(p, integer_digits, fraction_digits, sign, format(rounded, "f").removeprefix("-"))
+        value, integer_digits = WIDE.multiply(value, Decimal(10) ** p.shift_digits), integer_digits + p.shift_digits
+    if value.is_finite():
+        value = value.quantize(Decimal(1).scaleb(-fraction_digits), rounding=rounding, context=WIDE)
+    sign = "-" if negative or (value.is_signed() and value) else "+"
+    return write(p, integer_digits, fraction_digits, sign, format(value, "f").removeprefix("-"))
 
 
-def _scientific(p: Pattern, value: Decimal) -> str:
+def _scientific(p: Pattern, value: Decimal, *, carries: bool = True) -> str:
+    """Formats a number in scientific notation. `carries`: a mantissa that is rounded to 10 becomes 1, as of floats."""
     if not value:
         return " 0" + ("." + "0" * p.fraction_digits if p.fraction_digits else "") + "e+00"
-    exact = EXACT.create_decimal(value)
+    exact = WIDE.create_decimal(value)
 
     def mantissa(exponent: int) -> Decimal:
         unit = Decimal(1).scaleb(-p.fraction_digits)
-        return exact.scaleb(-exponent, EXACT).quantize(unit, rounding=ROUND_HALF_UP, context=EXACT)
+        return exact.scaleb(-exponent, WIDE).quantize(unit, rounding=ROUND_HALF_UP, context=WIDE)
 
     exponent = exact.adjusted()
-    if abs(mantissa(exponent)) >= 10:
+    if carries and abs(mantissa(exponent)) >= 10:
         exponent += 1
     sign = "" if value < 0 else " "
     return f"{sign}{mantissa(exponent):f}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
 
 
 def _roman(p: Pattern, value: Decimal) -> str:
-    number = int(value.quantize(Decimal(1), rounding=ROUND_HALF_UP, context=EXACT))
+    number = int(value.quantize(Decimal(1), rounding=ROUND_HALF_UP, context=WIDE))
     numeral = roman(number) if 1 <= number <= 3999 else "#" * ROMAN_WIDTH
     result = ""
     for part in p.parts:

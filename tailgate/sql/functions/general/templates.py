@@ -9,12 +9,12 @@ from dataclasses import replace
 from decimal import Decimal
 
 from tailgate.lake.types import NUMERIC_PRECISION, Type
-from tailgate.sql.functions import ranges
+from tailgate.sql.functions import ranges, set_returning
 from tailgate.sql.functions.aggregates import VARIANCES
 from tailgate.sql.functions.arrays import ELEMENT, NULL_POSITION, NULL_THRESHOLDS, ROWS, WITHOUT_POSITION
 from tailgate.sql.functions.comparison import SIGNS, nested_duckdb
 from tailgate.sql.functions.entry import Function, duckdb_error, spark_error, strict
-from tailgate.sql.numeric_types import elements_may_be_general
+from tailgate.sql.numeric_types import elements_may_be_general, recursion_may_be_general
 
 N, ARRAY = "numeric", "numeric[]"
 DIGITS_64 = 18  # of decimals that DuckDB computes as 64-bit integers
@@ -105,6 +105,7 @@ TEMPLATES: dict[tuple[str, str, tuple[str, ...]], str] = {
     ("function", "to_json", (N,)): f"tg_json_number({TEXT})",
     ("function", "factorial", ("int8",)): "tg_general_factorial({0})",
     ("function", "to_number", ("text", "text")): "tg_text_to_general(tg_to_number({0}, {1}))",
+    ("function", "to_char", (N, "text")): "tg_to_char_general({0}, {1})",
     **{signature: duckdb for signature, (_, duckdb) in RANGES.items()},
     ("aggregate", "sum", (N,)): _SUM,
     ("aggregate", "avg", (N,)): DIVISION % (_SUM, _COUNT % "tg_general_key_any({0})"),
@@ -194,6 +195,8 @@ SPARK: dict[tuple[str, str, tuple[str, ...]], str] = {
     **{signature: spark for signature, (spark, _) in RANGES.items()},
     **_of_keys(),
     ("set", "unnest", (ARRAY,)): "{0}",
+    ("set", "generate_series", (N, N)): "tg_general_series({0}, {1}, tg_integer_to_general(1))",
+    ("set", "generate_series", (N, N, N)): "tg_general_series({0}, {1}, {2})",
     ("function", "array_remove", (ARRAY, N)): f"filter({{0}}, tg_x -> NOT ({_key('tg_x')} <=> {_key('{1}')}))",
     ("function", "array_replace", (ARRAY, N, N)): (
         f"transform({{0}}, tg_x -> CASE WHEN {_key('tg_x')} <=> {_key('{1}')} THEN {{2}} ELSE tg_x END)"
@@ -211,6 +214,23 @@ SPARK_WITH_ELEMENTS = {
     ("function", "factorial", ("int8",)): "tg_general_factorial({0})",
     ("function", "to_number", ("text", "text")): "tg_to_number_general({0}, {1})",
 }
+# the same of views whose recursive queries may have general numerics; in earlier views the arguments are fixed
+SPARK_WITH_RECURSION: dict[tuple[str, str, tuple[str, ...]], str] = {
+    ("function", "to_char", (N, "text")): "tg_to_char_general({0}, {1})",
+}
+# in earlier views, Spark's sequence() fails if the first and the last one are 2^63 or more apart
+BIGINT_SERIES = {
+    row.arguments: row.spark.replace("sequence(", "tg_integer_series(")
+    for row in set_returning.ROWS
+    if row.name == "generate_series" and row.result == "int8"
+}
+
+
+def of_new_views(function: Function) -> Function:
+    """Returns a row with Spark's template of new views. Earlier views keep theirs: with another text, their operators would be others."""
+    if function.name != "generate_series" or not recursion_may_be_general():
+        return function
+    return replace(function, spark=BIGINT_SERIES.get(function.arguments, function.spark))
 
 
 def general(function: Function) -> Function | None:
@@ -218,8 +238,12 @@ def general(function: Function) -> Function | None:
     signature = function.kind, function.name, function.arguments
     if signature not in TEMPLATES:
         return None
-    added = SPARK_WITH_ELEMENTS.get(signature, "") if elements_may_be_general() else ""
-    return _with(function, TEMPLATES[signature], SPARK.get(signature, added))
+    spark = SPARK.get(signature, "")
+    if elements_may_be_general():
+        spark = SPARK_WITH_ELEMENTS.get(signature, spark)
+    if recursion_may_be_general():
+        spark = SPARK_WITH_RECURSION.get(signature, spark)
+    return _with(function, TEMPLATES[signature], spark)
 
 
 def _with(function: Function, template: str, spark: str = "") -> Function:

@@ -100,12 +100,16 @@ public final class Operators {
   /**
    * Creates the fixpoint of a recursive query.
    *
-   * @param row the columns of the query, then the round, int
+   * @param row the columns of the query, then the round, int, then sort keys of columns
+   * @param width the number of columns of the query
+   * @param keys the columns, without the round, that say which rows of a UNION are equal; empty if those of the query do
    * @param all whether it is a UNION ALL
    * @param limit the number of the last round
    * @param name the name of the query, for errors
    */
-  public static Operator fixpoint(StructType row, boolean all, int limit, String name) { return new Fixpoint(row, all, limit, name); }
+  public static Operator fixpoint(StructType row, int width, int[] keys, boolean all, int limit, String name) {
+    return new Fixpoint(row, width, keys, all, limit, name);
+  }
 
   /**
    * Creates an aggregation.

@@ -5,6 +5,8 @@ import java.math.BigInteger;
 import java.math.MathContext;
 import java.math.RoundingMode;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
@@ -21,6 +23,7 @@ public final class GeneralNumerics {
   private static final String KEY = "struct<f1:decimal(38,0),f2:binary>";
   private static final UTF8String QUOTE = UTF8String.fromString("\"");
   private static final long OVERFLOW = Long.MIN_VALUE;  // in place of a result that does not fit into a long
+  private static final int SERIES_MAX = 1_000_000;  // rows of one call of generate_series()
   private static final int FACTORIAL_MAX = 32_177;  // a larger one has more digits than a numeric may have
   static final int GROUP = 4;  // digits
   static final int SIGNIFICANT_DIGITS = 16;  // at least, of a rounded result
@@ -274,6 +277,31 @@ public final class GeneralNumerics {
     if (end - first <= 1) return first < end ? BigInteger.valueOf(first) : BigInteger.ONE;
     int middle = (first + end) / 2;
     return productOfRange(first, middle).multiply(productOfRange(middle, end));
+  }
+
+  /** Returns the stored forms of the numbers from `first` to `last`. Throws 22023, 54000. */
+  @Returns("array<struct<u:decimal(38,0),s:smallint,x:binary>>")
+  public static ArrayData generalSeries(General first, General last, General step) {
+    checkFinite("start value", first);
+    checkFinite("stop value", last);
+    checkFinite("step size", step);
+    if (step.signum() == 0) throw new SqlError("22023", "step size cannot equal zero");
+    BigDecimal distance = last.value().subtract(first.value());
+    if (distance.signum() == -step.signum()) return new GenericArrayData(new Object[0]);
+    if (distance.abs().compareTo(step.value().abs().multiply(BigDecimal.valueOf(SERIES_MAX))) >= 0) {
+      throw new SqlError("54000", "generate_series of numerics gives more than " + SERIES_MAX + " rows");
+    }
+    Object[] rows = new Object[distance.divideToIntegralValue(step.value()).intValue() + 1];
+    General current = first;
+    for (int i = 0; i < rows.length; i++) {
+      if (i > 0) current = generalAdd(current, step);
+      rows[i] = current.row();
+    }
+    return new GenericArrayData(rows);
+  }
+
+  private static void checkFinite(String name, General value) {
+    if (!value.isFinite()) throw new SqlError("22023", name + " cannot be " + (value.isNan() ? "NaN" : "infinity"));
   }
 
   // ---- casts ------------------------------------------------------------------------------------

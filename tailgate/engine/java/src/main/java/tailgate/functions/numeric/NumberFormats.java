@@ -23,6 +23,20 @@ public final class NumberFormats {
     return UTF8String.fromString(format(p, value.toJavaBigDecimal()));
   }
 
+  public static UTF8String toCharGeneral(General value, UTF8String pattern) {
+    if (pattern.numBytes() == 0) return pattern;
+    NumberPattern p = NumberPattern.of(pattern);
+    if (p.has("RN")) return UTF8String.fromString(roman(p, BigDecimal.valueOf(GeneralNumerics.generalToInt4(value))));
+    if (p.has("EEEE")) {
+      String text = value.isFinite() ? scientific(p, value.value(), false) : withoutExponent(p, p.integerDigits);
+      return UTF8String.fromString(text);
+    }
+    if (value.isFinite()) return UTF8String.fromString(format(p, value.value()));
+    String digits = value.isNan() ? "NaN" : "Infinity";
+    int integerDigits = p.integerDigits + (p.has("V") ? p.shiftDigits : 0);
+    return UTF8String.fromString(new NumberWriter(p, integerDigits, p.fractionDigits, value.signum() < 0 ? '-' : '+', digits).write());
+  }
+
   public static UTF8String toCharFloat8(double value, UTF8String pattern) {
     return toChar(value, FloatOutput.text(value), pattern, 15);
   }
@@ -39,9 +53,7 @@ public final class NumberFormats {
 
   private static String format(NumberPattern p, double value, String shortest, int significantDigits) {
     boolean special = Double.isNaN(value) || Double.isInfinite(value);
-    if (special && p.has("EEEE")) {
-      return " " + "#".repeat(p.integerDigits + 1) + "." + "#".repeat(p.fractionDigits + 4);
-    }
+    if (special && p.has("EEEE")) return withoutExponent(p, p.integerDigits + 1);
     if (special && !p.has("RN")) {
       String name = Double.isNaN(value) ? "NaN" : "Infinity";
       return new NumberWriter(p, p.integerDigits, p.fractionDigits, value < 0 ? '-' : '+', name).write();
@@ -78,17 +90,25 @@ public final class NumberFormats {
     return new NumberWriter(p, integerDigits, fractionDigits, sign, digits).write();
   }
 
-  private static String scientific(NumberPattern p, BigDecimal value) {
+  private static String scientific(NumberPattern p, BigDecimal value) { return scientific(p, value, true); }
+
+  /** `carries`: a mantissa that is rounded to 10 becomes 1, as of floats. */
+  private static String scientific(NumberPattern p, BigDecimal value, boolean carries) {
     int fractionDigits = p.fractionDigits;
     if (value.signum() == 0) return " 0" + (fractionDigits > 0 ? "." + "0".repeat(fractionDigits) : "") + "e+00";
     int exponent = value.precision() - value.scale() - 1;
     BigDecimal mantissa = value.movePointLeft(exponent).setScale(fractionDigits, RoundingMode.HALF_UP);
-    if (mantissa.abs().compareTo(BigDecimal.TEN) >= 0) {
+    if (carries && mantissa.abs().compareTo(BigDecimal.TEN) >= 0) {
       mantissa = value.movePointLeft(++exponent).setScale(fractionDigits, RoundingMode.HALF_UP);
     }
     String sign = value.signum() < 0 ? "" : " ";
     String exponentSign = exponent < 0 ? "-" : "+";
     return sign + mantissa.toPlainString() + "e" + exponentSign + String.format("%02d", Math.abs(exponent));
+  }
+
+  /** Formats NaN and infinities in scientific notation. */
+  private static String withoutExponent(NumberPattern p, int integerDigits) {
+    return " " + "#".repeat(integerDigits) + "." + "#".repeat(p.fractionDigits + 4);
   }
 
   private static String roman(NumberPattern p, BigDecimal value) {

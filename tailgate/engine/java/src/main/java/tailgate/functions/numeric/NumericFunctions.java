@@ -4,9 +4,12 @@ import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.math.MathContext;
 import java.math.RoundingMode;
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
+import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 import tailgate.errors.SqlError;
+import tailgate.functions.Returns;
 
 /**
  * Functions of numeric and of integers. The last two arguments of a function with a numeric result
@@ -34,6 +37,18 @@ public final class NumericFunctions {
   private static BigDecimal of(Decimal value) { return value.toJavaBigDecimal(); }
 
   private static SqlError divisionByZero() { return new SqlError("22012", "division by zero"); }
+
+  // ---- series -----------------------------------------------------------------------------------
+
+  /** Returns the integers from `first` to `last`, which is in the direction of the step, and some ten million steps away at most. */
+  @Returns("array<bigint>")
+  public static ArrayData integerSeries(long first, long last, long step) {
+    long distance = step > 0 ? last - first : first - last;  // these two are unsigned
+    long length = step > 0 ? step : -step;
+    long[] values = new long[Math.toIntExact(Long.divideUnsigned(distance, length)) + 1];
+    for (int i = 0; i < values.length; i++) values[i] = first + i * step;
+    return UnsafeArrayData.fromPrimitiveArray(values);
+  }
 
   // ---- powers and logarithms --------------------------------------------------------------------
 
