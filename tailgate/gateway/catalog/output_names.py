@@ -45,8 +45,6 @@ def output_name(item: exp.Expr) -> str | None:
             return "lpad" if item.args.get("is_left") else "rpad"
         case exp.Window() | exp.Filter() | exp.WithinGroup():
             return output_name(item.this)
-        case exp.JSONExtract() | exp.JSONExtractScalar():
-            return "?column?"
         case (
             exp.CurrentCatalog()
             | exp.CurrentUser()
@@ -62,7 +60,7 @@ def output_name(item: exp.Expr) -> str | None:
             return {"TRAILING": "rtrim", "LEADING": "ltrim"}.get(str(item.args.get("position") or "").upper(), "btrim")
         case exp.Exists():
             return "exists"
-        case exp.Predicate() | exp.Connector() | exp.Not():
+        case exp.Predicate() | exp.Connector() | exp.Not() | exp.JSONExtract() | exp.JSONExtractScalar():
             return "?column?"
         case exp.Func():
             return item.sql_name().lower()
