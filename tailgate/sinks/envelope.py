@@ -69,7 +69,7 @@ class Encoder:
         self._form = form
         self._key_form = key_form or form
         self._key = key
-        self._headers, self._constant, self._timestamp = metadata.column, metadata.constant, metadata.timestamp
+        self._headers, self._constant, self._timestamp, self._joins = metadata.column, metadata.constant, metadata.timestamp, metadata.joins
         self._window_end = next((i for i, column in enumerate(columns) if (column.name, column.type) == (WINDOW_BOUNDS[1], INT8)), None)
         self._of: dict[bytes, Headers] = {}  # headers by row, for the current changes
         self._times: dict[bytes, int] = {}  # times by row, for the current changes
@@ -106,11 +106,11 @@ class Encoder:
         if released is not None and self._window_end is not None:
             ends = zip(keys, arrays[self._window_end].to_pylist(), strict=True)
             silent = {key for key, end in ends if end is not None and end <= released}
-        deleted_at = None if single is None or self._timestamp is None or self._window_end is not None else message_time(single)
+        caused_at = 0 if single is None or self._timestamp is None or self._window_end is not None else message_time(single)
         key_of = dict(zip(encoded, keys, strict=True))
         changed = {key_of[row] for row, weight in net.items() if weight}
         net |= {row: 1 for row in repeated if key_of[row] not in changed}
-        return self._paired(net, key_of, silent, deleted_at)
+        return self._paired(net, key_of, silent, caused_at)
 
     def _unpaired(self, net: dict[bytes, int]) -> list[Event]:
         ordered = sorted(net.items())
@@ -125,8 +125,8 @@ class Encoder:
         headers = self._constant if row is None or self._headers is None else self._constant + self._of[row]
         return Event(key, value, headers, 0 if row is None else self._times.get(row, 0))
 
-    def _paired(self, net: dict[bytes, int], keys: dict[bytes, bytes], silent: set[bytes], deleted_at: int | None) -> list[Event]:
-        """Returns the events of keys. `silent`: keys whose deletion is not written. `deleted_at`: the least time of a tombstone."""
+    def _paired(self, net: dict[bytes, int], keys: dict[bytes, bytes], silent: set[bytes], caused_at: int) -> list[Event]:
+        """Returns the events of keys. `silent`: keys whose deletion is not written. `caused_at`: the least time of tombstones and joins."""
         sides: defaultdict[bytes, tuple[list[bytes], list[bytes]]] = defaultdict(lambda: ([], []))
         for row, weight in sorted(net.items()):
             if weight:
@@ -140,10 +140,10 @@ class Encoder:
             if self._envelope == "none":
                 out += [self._event(message_key, self._form.value(row), row) for row in afters]
             elif self._envelope == "upsert":
-                out += [self._event(message_key, self._form.value(row), row) for row in afters]
+                come = (self._event(message_key, self._form.value(row), row) for row in afters)
+                out += (_not_before(event, caused_at) for event in come) if self._joins else come
                 if not afters and key not in silent:
-                    tombstone = self._event(message_key, None, befores[-1])
-                    tombstones.append(tombstone._replace(timestamp=max(tombstone.timestamp, deleted_at or 0)))
+                    tombstones.append(_not_before(self._event(message_key, None, befores[-1]), caused_at))
             else:
                 pairs = zip_longest(befores, afters)
                 out += [
@@ -151,3 +151,8 @@ class Encoder:
                     for before, after in pairs
                 ]
         return tombstones + out
+
+
+def _not_before(event: Event, time: int) -> Event:
+    """Returns an event whose timestamp is not before a time."""
+    return event if event.timestamp >= time else event._replace(timestamp=time)

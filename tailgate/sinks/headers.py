@@ -23,12 +23,14 @@ class EventMetadata:
     """The headers and the time of a sink's events.
 
     The headers are the `constant` ones, then those in a `column` of the row, if there is one. `timestamp`: the column with the time.
-    Columns are given by their positions.
+    Columns are given by their positions. `joins`: whether a row is not older than the record that caused it, also if the row of a join
+    that remains is.
     """
 
     column: int | None = None
     constant: Headers = ()
     timestamp: int | None = None
+    joins: bool = False
 
 
 NO_METADATA = EventMetadata()

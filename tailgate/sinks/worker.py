@@ -232,7 +232,7 @@ class Worker(threading.Thread):
             key=chosen.key,
             key_form=key_form,
             relation_key=self._relation.key,
-            metadata=EventMetadata(chosen.headers, chosen.constant_headers, timestamp),
+            metadata=EventMetadata(chosen.headers, chosen.constant_headers, timestamp, ksqldb.joins(self._relation)),
         )
 
     def _claim(self, session: Session, chosen: Settings) -> None:

@@ -136,6 +136,8 @@ def test_a_tombstone_has_the_time_of_the_record_that_caused_it_and_comes_first()
     encoder = Encoder(columns, "upsert", Json(), key=(0,), key_form=Text(), metadata=EventMetadata(None, (), 1))
     for single, time in ((None, 6000), (1000, 6000), (7000, 7000)):
         assert [(e.key, e.timestamp) for e in encoder.events(table, single=single)] == [(b"2", time), (b"1", 5000)]
+    encoder = Encoder(columns, "upsert", Json(), key=(0,), key_form=Text(), metadata=EventMetadata(None, (), 1, joins=True))
+    assert [e.timestamp for e in encoder.events(table, single=7000)] == [7000, 7000]
 
 
 def test_json_events() -> None:

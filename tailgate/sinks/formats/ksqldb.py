@@ -115,6 +115,13 @@ def has_new_key(relation: Item) -> bool:
     return isinstance(statement, CreateAs | InsertQuery) and len(statement.query.partition_by) > 1
 
 
+def joins(relation: Item) -> bool:
+    """Returns whether a query of ksqlDB joins tables, and no column has the time of the results."""
+    ksqldb = ksqldb_of(relation)
+    statement = parse(ksqldb.statement) if ksqldb is not None and ksqldb.statement else None
+    return isinstance(statement, CreateAs) and bool(statement.query.joins) and "TIMESTAMP" not in dict(statement.properties)
+
+
 class KsqldbKey:
     """The columns of the message's key.
 

@@ -48,6 +48,7 @@ import tailgate.state.Snapshots;
  * one copy; Py4J would encode them as Base64.
  */
 public final class TickLoop implements AutoCloseable {
+  private static final long SETTLE_MS = 10;  // between the arrivals of records by several readers
   private static final ObjectMapper JSON = new ObjectMapper();
   private final SparkSession session;
   private final String folder;
@@ -107,6 +108,14 @@ public final class TickLoop implements AutoCloseable {
       for (String channel : channels) if (channel.startsWith(name + "/")) topics.add(channel.substring(name.length() + 1));
       return topics;
     }
+
+    boolean hasSingleTopics() { return stream instanceof KafkaFeed feed && feed.hasSingleTopics(); }
+
+    /** Returns the single record that the next tick reads, or null. */
+    KafkaFeed.Single single() { return moved() ? KafkaFeed.single(end) : null; }
+
+    /** Leaves the records of the next tick for a later one. */
+    void leave() { end = start; }
 
     boolean hasSingle() { return stream instanceof KafkaFeed feed && feed.hasSingle(); }
 
@@ -310,7 +319,34 @@ public final class TickLoop implements AutoCloseable {
         reason = true;
       }
     }
-    return reason;
+    return chooseSingle() || reason;
+  }
+
+  /**
+   * Leaves all but the first of single records of several readers, which may read one topic, for later ticks. Returns whether there is
+   * one. The record waits until those have arrived that were written before it.
+   */
+  private boolean chooseSingle() {
+    if (readers.stream().filter(Input::hasSingleTopics).limit(2).count() < 2) return false;
+    List<Input> singles = readers.stream().filter(reader -> reader.single() != null).toList();
+    if (singles.isEmpty()) return false;
+    long arrival = singles.stream().mapToLong(reader -> reader.single().arrival()).min().getAsLong();
+    long wait = Math.min(arrival + SETTLE_MS - System.currentTimeMillis(), SETTLE_MS);
+    if (wait > 0) {
+      InboxSource.pause(folder, null, TimeUnit.MILLISECONDS.toNanos(wait), () -> closed);
+      for (Input reader : readers) {
+        if (reader.single() != null) reader.leave();
+        try {
+          reader.look();
+        } catch (RuntimeException e) {
+          continue;  // the next look reports it
+        }
+      }
+    }
+    Input first = readers.stream().filter(reader -> reader.single() != null)
+        .min(Comparator.<Input>comparingLong(reader -> reader.single().time()).thenComparing(reader -> !reader.single().isTable())).orElse(null);
+    for (Input reader : readers) if (reader != first && reader.single() != null) reader.leave();
+    return true;
   }
 
   private void stopRemoved() {
@@ -340,7 +376,7 @@ public final class TickLoop implements AutoCloseable {
       List<TickInput.Part> parts = new ArrayList<>(inbox.parts());
       for (Input reader : readers) parts.addAll(reader.parts());
       ends = ends();
-      boolean single = readers.stream().anyMatch(reader -> reader.moved() && KafkaFeed.single(reader.end) != null);
+      boolean single = readers.stream().anyMatch(reader -> reader.single() != null);
       result = result(parts, single, statePath, time, stateIds, partitions).message();
     } catch (Exception | Error e) {
       failures.put("", e);
@@ -368,8 +404,7 @@ public final class TickLoop implements AutoCloseable {
     for (Input reader : readers) {
       of.set(reader.name, JSON.readTree(reader.end.json()));
       if (!reader.moved()) continue;
-      Long single = KafkaFeed.single(reader.end);
-      if (single != null) all.put("single", single);
+      if (reader.single() != null) all.put("single", reader.single().time());
       String prefix = reader.name + "/";
       reader.oldest().forEach((topic, r) -> oldest.putArray(prefix + topic).add(r.time()).add(r.arrival()));
     }

@@ -79,13 +79,16 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
    */
   private record Fetched(TopicPartition partition, InternalRow row, long bytes, long next, long time, long[] times, long arrival) {}
 
-  /** The next offset of each partition, how many entries of the queue come before, and the time of a single record, or null. */
+  /** The only record of a tick: its time, whether it is that of a table, and when it arrived; times in milliseconds. */
+  public record Single(long time, boolean isTable, long arrival) {}
+
+  /** The next offset of each partition, how many entries of the queue come before, and the single record, or null. */
   private static final class At extends Offset {
     final SortedMap<TopicPartition, Long> next = new TreeMap<>(ORDER);
     final int entries;
-    final Long single;
+    final Single single;
 
-    At(Map<TopicPartition, Long> next, int entries, Long single) {
+    At(Map<TopicPartition, Long> next, int entries, Single single) {
       this.next.putAll(next);
       this.entries = entries;
       this.single = single;
@@ -154,8 +157,11 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
   /** Returns whether the next tick reads a single record, for which it need not wait. */
   public synchronized boolean hasSingle() { return singles.allow(countSingles()); }
 
-  /** Returns the time of the single record to which a tick with this end is limited, in milliseconds, or null. */
-  public static Long single(Offset end) { return end instanceof At at ? at.single : null; }
+  /** Returns whether there are topics of which a tick reads one record while few wait. */
+  public synchronized boolean hasSingleTopics() { return !singles.none(); }
+
+  /** Returns the single record to which a tick with this end is limited, or null. */
+  public static Single single(Offset end) { return end instanceof At at ? at.single : null; }
 
   private int countSingles() {
     if (singles.none()) return 0;
@@ -343,14 +349,15 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
     long records = limit instanceof ReadMaxRows rows ? Math.min(TICK_RECORDS_MAX, rows.maxRows()) : TICK_RECORDS_MAX, bytes = 0;
     Map<TopicPartition, Long> ends = new HashMap<>(committed);
     boolean few = singles.allow(countSingles());
-    Long single = null;
+    Single single = null;
     int entries = 0;
     for (Fetched f : queue) {
       bytes += f.bytes;
       if (f.row != null && (single != null || --records < 0) || bytes > TICK_BYTES_MAX && entries > 0) break;
       ends.put(f.partition, f.next);
       entries++;
-      if (few && f.row != null && singles.has(f.partition.topic())) single = f.times == null ? f.time : f.times[0];
+      if (few && f.row != null && singles.has(f.partition.topic()))
+        single = new Single(f.times == null ? f.time : f.times[0], singles.isTable(f.partition.topic()), f.arrival);
     }
     return next = new At(ends, entries, single);
   }
