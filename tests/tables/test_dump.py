@@ -30,13 +30,17 @@ CREATE TABLE app.child (
 );
 CREATE INDEX child_price ON app.child (price DESC NULLS LAST, parent_id);
 CREATE INDEX parent_lower ON app.parent (lower(name)) WHERE id > 5;
+CREATE INDEX parent_pattern ON app.parent (name varchar_pattern_ops);
+CREATE INDEX child_body ON app.child USING gin (body jsonb_path_ops);
+CREATE INDEX child_tags ON app.child USING gin (tags);
 CREATE UNIQUE INDEX child_u ON app.child (parent_id, price);
 CREATE VIEW app.cheap AS SELECT id, price FROM app.child WHERE price < 10;
 CREATE FUNCTION app.twice(a int) RETURNS int LANGUAGE sql AS 'SELECT a * 2';
 CREATE MATERIALIZED VIEW app.inverses AS SELECT 100 / p AS inverse FROM app.child;
 CREATE TYPE public.state AS ENUM ('new', 'done');
 CREATE TABLE public.item (
-    id int PRIMARY KEY, state public.state DEFAULT 'new', states public.state[], parent_id int REFERENCES public.item (id)
+    id int PRIMARY KEY, state public.state DEFAULT 'new', states public.state[], net inet, numbers numeric[],
+    parent_id int REFERENCES public.item (id)
 );
 COMMENT ON SCHEMA public IS 'items';
 COMMENT ON TABLE app.child IS 'children';

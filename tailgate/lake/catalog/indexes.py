@@ -54,8 +54,10 @@ def indexes(catalog: Catalog, relation: int | None = None) -> tuple[Index, ...]:
 def definition(index: Index, on: str, relation: Item, *, pretty: bool = False) -> str:
     """Returns the CREATE INDEX statement, as pg_get_indexdef() prints it. `on`: the name of the relation."""
     parts = []
-    for text, descending, first in zip(element_texts(index, relation, pretty=pretty), index.descending, index.nulls_first, strict=True):
-        text += " DESC" * descending
+    texts = element_texts(index, relation, pretty=pretty)
+    classes = index.operator_classes or ("",) * len(texts)
+    for text, name, descending, first in zip(texts, classes, index.descending, index.nulls_first, strict=True):
+        text += f" {quoted(name)}" * bool(name) + " DESC" * descending
         parts.append(text if first == descending else f"{text} NULLS {'FIRST' if first else 'LAST'}")
     include = f" INCLUDE ({', '.join(quoted(relation.columns[i].name) for i in index.include)})" if index.include else ""
     nulls = "" if index.nulls_distinct else " NULLS NOT DISTINCT"

@@ -262,11 +262,10 @@ class Index(ItemFields):
 
     An index has no rows: gateways build it from the relation's changes.
 
-    - `positions`: the indexed columns, by their positions in the relation, without expressions.
-    - `expressions`: those among the columns of the index, by their places.
+    - `positions`: the indexed columns, by their positions in the relation; `expressions`: the other columns of the index, by their places.
     - `condition`: that of WHERE; the index has only the rows for which it is true.
-    - `descending`, `nulls_first`: for each column of the index, as declared. They have no effect.
-    - `include`: positions of the INCLUDE columns. They have no effect.
+    - `descending`, `nulls_first`, `operator_classes` ('' is the default, () all defaults): for each column of the index, as declared.
+    - `method`, `include`: as declared; the positions of the INCLUDE columns. These five have no effect.
     - `enforced`: whether writes of the table are checked. A unique index of another relation is not.
     - `constraint`: whether it is the index of a UNIQUE constraint or, with `primary`, of a primary key.
     - `deferrable`, `deferred`: as declared: whether a block may check it at COMMIT, and whether it does so without SET CONSTRAINTS.
@@ -289,6 +288,7 @@ class Index(ItemFields):
     nulls_distinct: bool = True
     expressions: tuple[IndexExpression, ...] = ()
     condition: IndexExpression | None = None
+    operator_classes: tuple[str, ...] = ()
 
     @property
     def elements(self) -> tuple[int | IndexExpression, ...]:

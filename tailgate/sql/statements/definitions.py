@@ -12,6 +12,8 @@ from tailgate.lake.types import Type
 from tailgate.sql.statements.values import Options, OptionValue, QueryText, Time
 from tailgate.sql.statements.writes import Expression, IndexColumn, WriteText
 
+IndexMethod: TypeAlias = Literal["btree", "hash", "gin", "gist", "spgist", "brin"]
+
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
@@ -205,7 +207,7 @@ class CreateIndex:
     columns: tuple[IndexColumn, ...] = ()
     include: tuple[str, ...] = ()
     unique: bool = False
-    method: Literal["btree", "hash"] = "btree"
+    method: IndexMethod = "btree"
     default: bool = False
     if_not_exists: bool = False
     nulls_distinct: bool = True

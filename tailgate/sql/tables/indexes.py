@@ -5,7 +5,6 @@ Source: PostgreSQL 15, src/backend/commands/indexcmds.c DefineIndex().
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 
@@ -18,40 +17,27 @@ from tailgate.lake.catalog.item_fields import Storage
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.control import Notice
 from tailgate.lake.errors import (
-    DatatypeMismatch,
     DuplicateTable,
-    FeatureNotSupported,
     ObjectNotInPrerequisiteState,
     UndefinedColumn,
-    UndefinedObject,
     WrongObjectType,
 )
-from tailgate.lake.ranges import MULTIRANGES, RANGES
 from tailgate.sql.binder.writes.index_expressions import defined, field_of
 from tailgate.sql.binder.writes.targets import check_writable
 from tailgate.sql.definitions import apply_edits
-from tailgate.sql.functions.comparison import TYPES
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
 from tailgate.sql.lexer.tokens import tokens
 from tailgate.sql.statements import CreateIndex
 from tailgate.sql.statements.writes import Expression
-from tailgate.sql.tables.constraints import check_indexable, check_key_types
+from tailgate.sql.tables.constraints import check_key_types
 from tailgate.sql.tables.names import columns_part, free_name
+from tailgate.sql.tables.storage.access_methods import check_method, operator_class
 from tailgate.sql.tables.storage.parameters import changed
 
 UNCHECKED = "An index says by which columns rows are looked up. Unique indexes of tables are checked."
 UNUSED = "Equal values of this type may be stored in several forms. A condition on the column is a scan."
 SCAN = "A materialized view with the expression as a column, or with the rows of the condition, can have an index that is used."
-TEXTS, NETWORKS = ("text", "varchar"), ("inet", "cidr")
-OPERATOR_CLASSES: Mapping[str, tuple[str, ...]] = {  # with the types that they accept; patterns are compared in C order, as all texts are
-    **{f"{type}_ops": (type,) for type in (*TYPES, "bpchar", "interval", "jsonb", "enum", "array")},
-    "range_ops": tuple(RANGES),
-    "multirange_ops": tuple(MULTIRANGES),
-    **dict.fromkeys(("text_ops", "varchar_ops", "text_pattern_ops", "varchar_pattern_ops"), TEXTS),
-    **dict.fromkeys(("inet_ops", "cidr_ops"), NETWORKS),
-    "bpchar_pattern_ops": ("bpchar",),
-}
 VIEW = "Create a materialized view: CREATE MATERIALIZED VIEW."
 
 
@@ -66,7 +52,7 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Index | None
         check_writable(relation)
     columns, expressions = _columns(statement, relation), _expressions(statement, relation)
     condition = None if statement.condition is None else defined(relation, _unqualified(statement.condition), None)
-    _check_method(statement)
+    check_method(statement)
     include = tuple(_position(name, relation) for name in statement.include)
     width = len(columns) + len(expressions)
     item = Index(
@@ -87,7 +73,7 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Index | None
         condition=condition,
         storage=Storage(parameters=changed({}, [(name, str(value)) for name, value in statement.options], statement.method)),
     )
-    _check_types(item, relation, statement)
+    item = replace(item, operator_classes=_classes(item, relation, statement))
     if statement.name is not None:
         catalog.check_new(item.name, schema)
     else:
@@ -142,20 +128,14 @@ def _unqualified(expression: Expression) -> Expression:
     return replace(expression, text=apply_edits(expression.text, edits))
 
 
-def _check_types(index: Index, relation: Item, statement: CreateIndex) -> None:
-    """Raises 42704, 42804 or 0A000 for columns of types without an order, or with operator classes for other types."""
+def _classes(index: Index, relation: Item, statement: CreateIndex) -> tuple[str, ...]:
+    """Returns the operator classes that are not the default, or () if all are. Raises 42704, 42804 or 0A000."""
     types = [(relation.columns[e] if isinstance(e, int) else field_of(relation, e)).type for e in index.elements]
     if index.enforced:
         check_key_types(types, "a unique index on a column")
-    for type in types:
-        check_indexable(type)
-    for type, column in zip(types, statement.columns, strict=False):
-        if not (name := column.operator_class):
-            continue
-        if name not in OPERATOR_CLASSES:
-            raise UndefinedObject(f'operator class "{name}" does not exist for access method "{index.method}"')
-        if ("array" if type.is_array else type.name) not in OPERATOR_CLASSES[name]:
-            raise DatatypeMismatch(f'operator class "{name}" does not accept data type {type}')
+    given = [column.operator_class for column in statement.columns] or [""] * len(types)
+    classes = tuple(operator_class(name, type, statement.method) for name, type in zip(given, types, strict=True))
+    return classes if any(classes) else ()
 
 
 def _notices(index: Index, relation: Item) -> list[Notice]:
@@ -178,17 +158,3 @@ def _position(name: str, relation: Item) -> int:
     if name not in names:
         raise UndefinedColumn(f'column "{name}" does not exist')
     return names.index(name)
-
-
-def _check_method(statement: CreateIndex) -> None:
-    """Raises 0A000 for features that hash indexes lack in PostgreSQL."""
-    if statement.method != "hash":
-        return
-    if statement.unique:
-        raise FeatureNotSupported('access method "hash" does not support unique indexes')
-    if statement.include:
-        raise FeatureNotSupported('access method "hash" does not support included columns')
-    if len(statement.columns) > 1:
-        raise FeatureNotSupported('access method "hash" does not support multicolumn indexes')
-    if any(c.descending for c in statement.columns):
-        raise FeatureNotSupported('access method "hash" does not support ASC/DESC options')

@@ -9,8 +9,9 @@ restart:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from tailgate.gateway.catalog.relations import composite_rows, domain_rows, enum_rows, sequence_rows
@@ -23,6 +24,7 @@ from tailgate.gateway.catalog.relations.constraint_rows import (
     key_name,
     pg_constraint,
 )
+from tailgate.gateway.catalog.relations.fixed_rows import values
 from tailgate.gateway.catalog.relations.sequence_rows import persistence, shown_default
 from tailgate.gateway.catalog.relations.storage import COLLATION, altered_storage, clustered_index, options_of, replica_index, storage_of
 from tailgate.gateway.settings.definitions import find
@@ -31,24 +33,17 @@ from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.indexes import expression_text, indexes
 from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID
 from tailgate.lake.catalog.schemas import PUBLIC, SYSTEM, TAILGATE_ID, is_system
-from tailgate.lake.ranges import MULTIRANGES, RANGES
-from tailgate.lake.types import Field
+from tailgate.lake.types import Field, Type
 from tailgate.sql.binder.writes.index_expressions import field_of
+from tailgate.sql.tables.storage.access_methods import METHODS
 
 TYPES, TYPES_ARRAY, RULES, DEPENDENCIES, DEFAULTS = (n << 28 for n in (4, 5, 8, 9, 10))
 
-HEAP, BTREE, HASH = 2, 403, 405  # pg_am
+HEAP = 2  # pg_am
+ACCESS_METHOD = {"btree": 403, "hash": 405, "gin": 2742, "gist": 783, "spgist": 4000, "brin": 3580}  # pg_am
 # oids of pg_class, pg_constraint, pg_rewrite, pg_namespace, pg_proc
 CLASS, CONSTRAINT, REWRITE, NAMESPACE, PROC = 1259, 2606, 2618, 2615, 1255
 SQL_LANGUAGE = 14  # pg_language
-OPERATOR_CLASS = {
-    "int8": 3124, "int4": 1978, "int2": 1979, "text": 3126, "varchar": 3126, "bpchar": 10004, "float8": 3123, "float4": 10012,
-    "numeric": 3125, "timestamp": 3128, "timestamptz": 3127, "date": 3122, "time": 10038, "uuid": 10065, "bool": 10003, "bytea": 10006,
-    "oid": 1981, "name": 10028, "interval": 10022, "jsonb": 10088, "inet": 10015, "cidr": 10015, "macaddr": 10024, "macaddr8": 10026,
-    "bit": 10002, "varbit": 10043, "timetz": 10041, "char": 10007, "money": 10047,
-    **dict.fromkeys(RANGES, 10076), **dict.fromkeys(MULTIRANGES, 10080),
-}  # fmt: skip
-
 RELKIND = {"view": "v", "materialized view": "m"}  # other kinds appear as tables
 
 Row = dict[str, Any]
@@ -156,7 +151,7 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
         yield {
             "oid": i.oid, "relname": i.index.name, "relnamespace": i.relation.schema, "reltype": 0, "reloftype": 0,
             "relowner": i.relation.owner,
-            "relam": HASH if i.index.method == "hash" else BTREE, "relfilenode": i.oid, "reltablespace": 0, "relpages": 1, "reltuples": 0.0,
+            "relam": ACCESS_METHOD[i.index.method], "relfilenode": i.oid, "reltablespace": 0, "relpages": 1, "reltuples": 0.0,
             "relallvisible": 0,
             "reltoastrelid": 0, "relhasindex": False, "relisshared": False, "relpersistence": persistence(i.relation), "relkind": "i",
             "relnatts": len(i.columns), "relchecks": 0, "relhasrules": False, "relhastriggers": False, "relhassubclass": False,
@@ -261,11 +256,24 @@ def pg_index(catalog: Catalog) -> Iterator[Row]:
             "indisvalid": True, "indcheckxmin": False, "indisready": True, "indislive": True,
             "indisreplident": replica_index(i.relation) == i.oid, "indkey": [c + 1 if isinstance(c, int) else 0 for c in i.columns],
             "indcollation": [COLLATION.get(t.name, 0) for t in types],
-            "indclass": [OPERATOR_CLASS.get(t.name, 3126) for t in types],
+            "indclass": _operator_classes(index, types),
             "indexprs": ", ".join(map(expression_text, index.expressions)) or None,
             "indpred": None if index.condition is None else expression_text(index.condition),
             "indoption": [down | first << 1 for down, first in zip(index.descending, index.nulls_first, strict=True)],
         }  # fmt: skip
+
+
+def _operator_classes(index: Index, types: Iterable[Type]) -> list[int]:
+    """Returns the oids of the operator classes of an index."""
+    method = next(each for name, each in METHODS.items() if name == index.method)
+    given = index.operator_classes or ("",) * len(index.elements)  # columns of INCLUDE have none
+    names = (name or method.default_class(type) for name, type in zip(given, types, strict=False))
+    return [_operator_class_oids().get((ACCESS_METHOD[index.method], name or ""), 0) for name in names]
+
+
+@cache
+def _operator_class_oids() -> Mapping[tuple[int, str], int]:
+    return {(method, name): oid for oid, name, method in values("pg_opclass", "oid", "opcname", "opcmethod")}
 
 
 def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:

@@ -14,7 +14,7 @@ from tailgate.lake.types import Type
 COLLATION = {"text": 100, "varchar": 100, "bpchar": 100, "name": 950}
 ALIGNMENT = {1: "c", 2: "s", 4: "i", 8: "d", 12: "d", 16: "c", 64: "c", -1: "i"}
 ALIGNED = ("record", "int8range", "tsrange", "tstzrange")  # as 8 bytes, their arrays too
-STORAGE = {"numeric": "m"}
+STORAGE = dict.fromkeys(("numeric", "inet", "cidr"), "m")
 BY_VALUE = (1, 2, 4, 8)
 
 
@@ -36,7 +36,7 @@ def storage_of(type: Type) -> Storage:
         align = "d"
     if type.size == 16:
         align = "d" if type.name == "interval" else "c"
-    storage = STORAGE.get(type.name, "x") if type.size == -1 else "p"
+    storage = "p" if type.size != -1 else "x" if type.is_array else STORAGE.get(type.name, "x")
     return Storage(type.size, type.size in BY_VALUE, align, storage, COLLATION.get(type.name, 0))
 
 

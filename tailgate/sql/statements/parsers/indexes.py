@@ -6,7 +6,6 @@ Source: PostgreSQL 15, "CREATE INDEX"; gram.y IndexStmt, index_elem. Materialize
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 from sqlglot import exp
 
@@ -15,11 +14,12 @@ from tailgate.lake.errors import FeatureNotSupported, UndefinedObject
 from tailgate.sql.grammar.names import is_name, name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.primaries import operand
-from tailgate.sql.statements.definitions import CreateIndex
+from tailgate.sql.statements.definitions import CreateIndex, IndexMethod
 from tailgate.sql.statements.parsers.clauses import collation, column_names, if_not_exists, relation_name, since, where, with_options
 from tailgate.sql.statements.writes import Expression, IndexColumn
 
-OTHER_METHODS = ("gin", "gist", "spgist", "brin", "bloom", "rum", "hnsw", "ivfflat")
+METHODS: tuple[IndexMethod, ...] = ("btree", "hash", "gin", "gist", "spgist", "brin")
+OTHER_METHODS = ("bloom", "rum", "hnsw", "ivfflat")  # of extensions
 FOLLOWING_WORDS = ("asc", "desc", "nulls")  # behind a column, where they are not the name of an operator class
 
 
@@ -61,19 +61,17 @@ def create_index(cursor: Parser) -> CreateIndex:
     return CreateIndex(this, relation, columns, include, unique, method, default, absent, distinct, concurrently, condition, options)
 
 
-def _method(cursor: Parser) -> Literal["btree", "hash"]:
+def _method(cursor: Parser) -> IndexMethod:
     """Parses [USING method]. The default is btree."""
     at = cursor.position
     if not cursor.accept_word("using"):
         return "btree"
-    method = name(cursor).name
-    if method == "hash":
-        return "hash"
-    if method == "btree":
-        return "btree"
-    if method in OTHER_METHODS:
-        raise FeatureNotSupported(f"USING {method} is not supported", hint="Indexes look values up: btree and hash.", position=at)
-    raise UndefinedObject(f'access method "{method}" does not exist')
+    word = name(cursor).name
+    if word in OTHER_METHODS:
+        raise FeatureNotSupported(f"USING {word} is not supported", hint=f"Methods are {', '.join(METHODS)}.", position=at)
+    if (method := next((m for m in METHODS if m == word), None)) is None:
+        raise UndefinedObject(f'access method "{word}" does not exist')
+    return method
 
 
 def _column(cursor: Parser) -> IndexColumn:

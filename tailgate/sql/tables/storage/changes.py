@@ -25,6 +25,7 @@ from tailgate.sql.statements.tables import (
     WithoutEffect,
 )
 from tailgate.sql.statements.values import Options
+from tailgate.sql.tables.storage import access_methods
 from tailgate.sql.tables.storage.parameters import changed
 
 STATISTICS_MAX = 10_000
@@ -65,7 +66,7 @@ def with_storage(
 def with_parameters(index: Index, options: Options) -> Index:
     """Returns an index after SET (…) or RESET (…), whose options are None. Raises 22023."""
     changes = ((name, None if value is None else str(value)) for name, value in options)
-    parameters = changed(index.storage.parameters, changes, "hash" if index.method == "hash" else "btree")
+    parameters = changed(index.storage.parameters, changes, next(method for method in access_methods.METHODS if method == index.method))
     return replace(index, storage=replace(index.storage, parameters=parameters))
 
 

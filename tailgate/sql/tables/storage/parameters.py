@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
+from tailgate.sql.statements.definitions import IndexMethod
 from tailgate.sql.statements.values import Options
 from tailgate.values.booleans import WORDS as BOOLEAN_WORDS
 
-Kind = Literal["table", "btree", "hash", "column"]
+Kind: TypeAlias = Literal["table", "column"] | IndexMethod
 INT_MAX = 2**31 - 1
 AGE_MAX = 2_000_000_000  # of transactions
 # of integers: the least and the greatest value
@@ -46,10 +47,13 @@ DISTINCT: Mapping[str, tuple[float, float]] = dict.fromkeys(("n_distinct", "n_di
 BOOLEANS = ("autovacuum_enabled", "user_catalog_table", "vacuum_truncate")
 CLEANUP = "vacuum_index_cleanup"
 INTEGERS_OF: Mapping[Kind, Mapping[str, tuple[int, int]]] = {
-    "table": {**INTEGERS, **FILLFACTOR}, "btree": FILLFACTOR, "hash": FILLFACTOR, "column": {}
+    "table": {**INTEGERS, **FILLFACTOR}, **dict.fromkeys(("btree", "hash", "gist", "spgist"), FILLFACTOR),
+    "gin": {"gin_pending_list_limit": (64, INT_MAX)}, "brin": {"pages_per_range": (1, 131_072)},
 }  # fmt: skip
-NUMBERS_OF: Mapping[Kind, Mapping[str, tuple[float, float]]] = {"table": NUMBERS, "btree": {}, "hash": {}, "column": DISTINCT}
-BOOLEANS_OF: Mapping[Kind, tuple[str, ...]] = {"table": BOOLEANS, "btree": ("deduplicate_items",), "hash": (), "column": ()}
+NUMBERS_OF: Mapping[Kind, Mapping[str, tuple[float, float]]] = {"table": NUMBERS, "column": DISTINCT}
+BOOLEANS_OF: Mapping[Kind, tuple[str, ...]] = {
+    "table": BOOLEANS, "btree": ("deduplicate_items",), "gin": ("fastupdate",), "brin": ("autosummarize",)
+}  # fmt: skip
 
 
 def changed(before: Mapping[str, str], changes: Iterable[tuple[str, str | None]], kind: Kind) -> Mapping[str, str]:
@@ -81,21 +85,21 @@ def _check(name: str, value: str, kind: Kind) -> None:
         raise FeatureNotSupported(f'storage parameter "{name}" is not supported', hint="There are no TOAST tables.")
     if dot:
         raise InvalidParameterValue(f'unrecognized parameter namespace "{namespace}"')
-    if name in INTEGERS_OF[kind]:
+    if name in INTEGERS_OF.get(kind, {}):
         integer = _number(value, r"[-+]?(\d+(\.\d*)?|0x[0-9a-f]{1,16})")
         if integer is None or abs(integer) > INT_MAX:
             raise InvalidParameterValue(f'invalid value for integer option "{name}": {value}')
         least, greatest = INTEGERS_OF[kind][name]
         if not least <= round(integer) <= greatest:
             raise _out_of_bounds(name, value, str(least), str(greatest))
-    elif name in NUMBERS_OF[kind]:
+    elif name in NUMBERS_OF.get(kind, {}):
         number = _number(value, r"[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?")
         if number is None:
             raise InvalidParameterValue(f'invalid value for floating point option "{name}": {value}')
         low, high = NUMBERS_OF[kind][name]
         if not low <= number <= high:
             raise _out_of_bounds(name, value, f"{low:.6f}", f"{high:.6f}")
-    elif name in BOOLEANS_OF[kind]:
+    elif name in BOOLEANS_OF.get(kind, ()):
         if value.lower() not in BOOLEAN_WORDS:
             raise InvalidParameterValue(f'invalid value for boolean option "{name}": {value}')
     elif name == CLEANUP and kind == "table":
