@@ -39,8 +39,8 @@ def bind_sequence_call(binder: ExpressionBinder, name: str, nodes: list[exp.Expr
         raise UndefinedFunction(f"function {name}({types}) does not exist", hint=NO_MATCH, position=at)
     in_subquery = binder.level.outer is not None
     is_constant = name in STABLE_FUNCTIONS and binder.clause in CLAUSES_OF_CONSTANTS and (in_subquery or binder.clause not in CLAUSES)
-    if binder.view or binder.level.arguments is not None or (in_subquery and not is_constant):
-        place = "a view" if binder.view else "a function" if binder.level.arguments is not None else "a subquery"
+    if binder.view or (in_function := _is_in_function(binder)) or (in_subquery and not is_constant):
+        place = "a view" if binder.view else "a function" if in_function else "a subquery"
         raise FeatureNotSupported(f"{name} in {place} is not supported", hint=HINT, position=at)
     if binder.clause not in CLAUSES and not is_constant:
         raise FeatureNotSupported(f"{name} in {binder.clause} is not supported", hint=HINT, position=at)
@@ -56,6 +56,12 @@ def bind_sequence_call(binder: ExpressionBinder, name: str, nodes: list[exp.Expr
         arguments += [_argument(binder, node, type, at) for node, type in zip(nodes[1:], (INT8, BOOL), strict=False)]
         arguments += [Literal(True, BOOL)] * (3 - len(arguments))
     return Call(STABLE_FUNCTIONS[name] if is_constant else SEQUENCE_FUNCTIONS[name], tuple(arguments), INT8, at)
+
+
+def _is_in_function(binder: ExpressionBinder) -> bool:
+    while binder.level.arguments is None and binder.level.outer is not None:
+        binder = binder.level.outer.binder
+    return binder.level.arguments is not None
 
 
 def _argument(binder: ExpressionBinder, node: exp.Expr, type: Type, at: int | None) -> Scalar:
