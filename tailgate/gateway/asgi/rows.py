@@ -3,13 +3,14 @@
 `started` returns the columns before the first row: the statement is prepared, described, and executed in libpq's single-row mode.
 `answered` returns them with the first row, in one round trip.
 
-A wait that is canceled leaves the connection with a running query: its session must be closed.
+A wait that is canceled cancels the query, and leaves the connection with its answer: the session must be closed.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -19,6 +20,7 @@ from psycopg.generators import send
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
+from tailgate.gateway.asgi.limits import CONNECT_S
 from tailgate.gateway.asgi.sessions import Session
 
 Row = Sequence[Any]  # values as the session's loaders return them, None for NULL
@@ -119,9 +121,14 @@ async def _flush(connection: AsyncConnection[Any]) -> None:
 async def _result(connection: AsyncConnection[Any]) -> PGresult | None:
     """Waits for the next result of a command; None at its end. psycopg's own wait takes three times as long."""
     pgconn = connection.pgconn
-    while pgconn.is_busy():
-        await _readable(pgconn.socket)
-        pgconn.consume_input()
+    try:
+        while pgconn.is_busy():
+            await _readable(pgconn.socket)
+            pgconn.consume_input()
+    except asyncio.CancelledError:
+        with suppress(psycopg.Error):
+            await connection.cancel_safe(timeout=CONNECT_S)
+        raise
     return pgconn.get_result()
 
 

@@ -346,8 +346,8 @@ class Connection(asyncio.Protocol):
         # Not wait_for: before Python 3.12 it may return a result although it was cancelled.
         if self._writable is not None:
             await asyncio.wait((self._writable,), timeout=timeout)
-        if self._transport is None:
-            raise asyncio.CancelledError
+        if self._transport is None or (self._ended and self.session.execution.following):
+            raise asyncio.CancelledError  # the client has disconnected, perhaps before the statement began to follow
         return self._writable is None
 
     def is_congested(self) -> bool:

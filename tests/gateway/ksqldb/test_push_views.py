@@ -88,6 +88,16 @@ def test_a_client_that_vanishes_or_cancels_ends_the_view(api: Api, world: Ksqldb
         assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
+def test_a_client_that_vanishes_before_its_query_follows_ends_the_view(world: KsqldbWorld) -> None:
+    connection = psycopg.connect(world.dsn, autocommit=True)
+    connection.pgconn.send_query(PUSH.encode())
+    connection.pgconn.flush()
+    while len(views(world)) != 1:  # without a pause: the gateway does not have the view yet
+        pass
+    connection.close()
+    until(lambda: not views(world))
+
+
 def test_dropping_the_stream_or_terminating_the_query_ends_it(world: KsqldbWorld) -> None:
     with psycopg.connect(world.dsn, autocommit=True) as connection:
         connection.execute("CREATE STREAM gone (a INT) WITH (kafka_topic = 'gone', value_format = 'json')")
