@@ -3,7 +3,7 @@
     DEBEZIUM   with a key: the old and new row of a key are paired into one event {before, after}
                without a key: an update is two events, {before, null} and {null, after}
     UPSERT     key → new row, or a tombstone (no value) when the key was deleted, unless its window left because of its retention;
-               tombstones come first
+               the tombstones of ksqlDB's tables come first
     NONE       the new row; for append-only relations
 
 A weight of n becomes n events. Events are ordered by the bytes of the key. Without a key all deletions
@@ -133,7 +133,7 @@ class Encoder:
                 befores, afters = sides[keys[row]]
                 (afters if weight > 0 else befores).extend([row] * abs(weight))
         out: list[Event] = []
-        tombstones: list[Event] = []
+        tombstones: list[Event] = out if self._timestamp is None else []
         for key in sorted(sides):
             befores, afters = sides[key]
             message_key = None if self._key is None else self._key_form.key(key)
@@ -150,7 +150,7 @@ class Encoder:
                     self._event(message_key, self._form.change(before, after), before if after is None else after)
                     for before, after in pairs
                 ]
-        return tombstones + out
+        return out if tombstones is out else tombstones + out
 
 
 def _not_before(event: Event, time: int) -> Event:

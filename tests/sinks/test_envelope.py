@@ -72,7 +72,7 @@ def test_a_key_that_is_not_unique_loses_nothing() -> None:
 
 def test_upsert_writes_the_new_row_or_a_tombstone() -> None:
     got = events(changes((1, "new", 1), (1, "old", -1), (2, "gone", -1), (3, "come", 1)), "upsert", key=(0,))
-    assert got == [(2, None), (1, (1, "new")), (3, (3, "come"))]
+    assert got == [(1, (1, "new")), (2, None), (3, (3, "come"))]
 
 
 def test_the_empty_key_is_one_key() -> None:
@@ -179,7 +179,7 @@ def test_headers_are_those_of_the_new_row_or_of_the_deleted_row() -> None:
     expected = [(("o", b"t"), ("a", b"new")), (("o", b"t"), ("b", b"x"), ("b", None)), (("o", b"t"),)]
     for envelope in ("debezium", "upsert"):
         encoder = Encoder(columns, envelope, Json(), key=(0,), metadata=EventMetadata(1, (("o", b"t"),)))  # type: ignore[arg-type]
-        assert sorted(e.headers for e in encoder.events(table)) == sorted(expected)
+        assert [e.headers for e in encoder.events(table)] == expected
     unpaired = Encoder(columns, "debezium", Json(), metadata=EventMetadata(1)).events(table)
     assert [e.headers for e in unpaired] == [(("a", b"old"),), expected[1][1:], (("a", b"new"),), ()]
     assert [e.headers for e in Encoder(columns, "none", Json(), metadata=EventMetadata(1)).events(table.slice(3))] == [()]

@@ -150,7 +150,7 @@ def test_late_records_of_other_partitions_are_written_where_they_arrived() -> No
 
 
 def test_messages_of_a_table_have_its_rowtime() -> None:
-    """A row with another ROWTIME is another message, also if its values are the same. A tombstone has that of the old row."""
+    """A row with another ROWTIME is another message, also with the same values. A tombstone has that of the old row, and comes first."""
     columns = (Field("k", TEXT), Field("n", INT4), Field("rowtime", TIMESTAMPTZ))
     value, key_form = KsqldbValue(Serde("JSON"), (0,), typed(columns)), KsqldbKey(Serde("KAFKA"), typed(columns))
     metadata = EventMetadata(timestamp=timestamp(columns))
@@ -158,8 +158,8 @@ def test_messages_of_a_table_have_its_rowtime() -> None:
     first, second = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
     events = encoder.events(changes(columns, ("a", 1, first, -1), ("a", 1, second, 1), ("b", 2, first, -1), ("c", 3, first, 1)))
     assert [(e.key, e.value, e.timestamp) for e in events] == [
-        (b"a", b'{"N":1}', 1767312000000),
         (b"b", None, 1767225600000),
+        (b"a", b'{"N":1}', 1767312000000),
         (b"c", b'{"N":3}', 1767225600000),
     ]
 
