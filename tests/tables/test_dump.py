@@ -112,3 +112,5 @@ def test_dumps_restore(world: World, dumped: str, postgres: str, tmp_path: Path)
     ]
     missing = [line for line in objects if line not in dumped.splitlines()]
     assert missing == []
+    comments, written = ([line for line in text.splitlines() if line.startswith("COMMENT ON ")] for text in (dumped, again))
+    assert sorted(written) == sorted(line for line in comments if "EXTENSION" not in line)

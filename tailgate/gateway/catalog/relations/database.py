@@ -77,6 +77,8 @@ ROWS: Mapping[str, Callable[[Catalog], Iterable[Row]]] = {
     "pg.made_database": lambda catalog: [{"datacl": access_list(DATABASE, catalog)}],
     "pg.made_extensions": lambda _: [{"name": name, "version": e.version, "comment": e.comment} for name, e in EXTENSIONS.items()],
 }
+# Relations whose fixed row of `public` is replaced, too, and the column with its oid.
+OF_PUBLIC = {"pg.pg_namespace": "oid", "pg.pg_description": "objoid"}
 # Columns whose value tells items' rows (oid >= FIRST_ID) from PostgreSQL's; by default the first.
 OIDS = {"pg.pg_depend": ["objid"], "pg.pg_auth_members": ["roleid", "member"]}
 
@@ -231,8 +233,8 @@ class Database:
         condition = "true"
         if name not in INTERNAL:
             condition = " OR ".join(f"{column} >= {FIRST_ID}" for column in OIDS.get(name) or [next(iter(columns()[name]))])
-        if name == "pg.pg_namespace":
-            condition += f" OR oid = {SCHEMA_ID}"
+        if name in OF_PUBLIC:
+            condition += f" OR {OF_PUBLIC[name]} = {SCHEMA_ID}"
         self._connection.execute(f"DELETE FROM {name} WHERE {condition}")
         fill(self._connection, name, list(ROWS[name](catalog)))
 

@@ -32,7 +32,7 @@ from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Composite
 from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.indexes import expression_text, indexes
 from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID
-from tailgate.lake.catalog.schemas import PUBLIC, SYSTEM, TAILGATE_ID, is_system
+from tailgate.lake.catalog.schemas import PUBLIC, SYSTEM, TAILGATE_ID, Schema, is_system
 from tailgate.lake.types import Field, Type
 from tailgate.sql.binder.writes.index_expressions import field_of
 from tailgate.sql.tables.storage.access_methods import METHODS
@@ -119,10 +119,15 @@ def keyed(catalog: Catalog) -> list[Item]:
 def pg_namespace(catalog: Catalog) -> Iterator[Row]:
     """Yields rows for `public`, `tailgate` and created schemas; others are among PostgreSQL's fixed rows, or are not shown."""
     as_in_new_database = {"nspowner": 6171, "nspacl": ["pg_database_owner=UC/pg_database_owner", "=U/pg_database_owner"]}
-    for schema in (SYSTEM[TAILGATE_ID], *(schema for schema in {SCHEMA_ID: PUBLIC, **catalog.schemas}.values() if not schema.dropped)):
+    for schema in (SYSTEM[TAILGATE_ID], *_schemas(catalog)):
         row = {"oid": schema.id, "nspname": schema.name, "nspowner": schema.owner, "nspacl": access_list(schema, catalog)}
         is_as_created = schema.id == SCHEMA_ID and schema.owner == OPERATOR_ID and row["nspacl"] is None
         yield {**row, **as_in_new_database} if is_as_created else row
+
+
+def _schemas(catalog: Catalog) -> list[Schema]:
+    """Returns `public` and created schemas."""
+    return [schema for schema in {SCHEMA_ID: PUBLIC, **catalog.schemas}.values() if not schema.dropped]
 
 
 def pg_class(catalog: Catalog) -> Iterator[Row]:
@@ -278,7 +283,7 @@ def _operator_class_oids() -> Mapping[tuple[int, str], int]:
 
 def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:
     """Returns comments by class, object and column, as in pg_description."""
-    texts = {(NAMESPACE, schema.id, 0): schema.comment for schema in catalog.schemas.values()}
+    texts = {(NAMESPACE, schema.id, 0): schema.comment for schema in _schemas(catalog)}
     for item in relations(catalog):
         numbers = {"": 0, **{c.name: i for i, c in enumerate(item.columns, 1)}}
         for name, text in item.comments.items():
@@ -293,9 +298,9 @@ def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:
 
 
 def pg_description(catalog: Catalog) -> Iterator[Row]:
-    """Yields the comments on items and schemas. Those on PostgreSQL's own schemas are fixed rows."""
+    """Yields the comments on items and schemas. Those on PostgreSQL's own schemas, except `public`, are fixed rows."""
     for (classoid, objoid, objsubid), text in comments(catalog).items():
-        if text and objoid >= FIRST_ID:
+        if text and (objoid >= FIRST_ID or objoid == SCHEMA_ID):
             yield {"objoid": objoid, "classoid": classoid, "objsubid": objsubid, "description": text}
 
 
