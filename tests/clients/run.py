@@ -61,11 +61,6 @@ CLIENTS = (
     _python("pandas, ADBC", "adbc"),
     Client("node pg", "node", ("node", "pg_checks.js")),
     Client("postgres.js", "node", ("node", "postgres_checks.js")),
-    Client("ksqldb-client", "node", ("node", "ksqldb_checks.js"), ("tailgate",)),
-    Client("curl", "ksqldb", (str(CACHE / "ksqldb/bin/python"), "curl_checks.py"), ("tailgate",)),
-    Client("PyPI's ksqldb", "ksqldb", (str(CACHE / "ksqldb/bin/python"), "ksqldb_checks.py"), ("tailgate",)),
-    Client("PyPI's ksql", "ksql", (str(CACHE / "ksql/bin/python"), "ksql_checks.py"), ("tailgate",)),
-    Client("Vert.x as ksqlDB's Java client", "vertx", ("java", "-cp", "target/classes:target/lib/*", "VertxChecks"), ("tailgate",)),
     Client("pgjdbc", "jdbc", ("java", "-cp", "target/classes:target/lib/*", "Checks")),
     Client("pgx", "go", ("./checks",)),
     Client("tokio-postgres", "rust", ("target/debug/checks",)),
@@ -79,6 +74,12 @@ CLIENTS = (
     Client("Alembic", "migrations", (str(CACHE / "migrations/bin/python"), "alembic_checks.py")),
     Client("SQLAlchemy's dialect suite", "sqlalchemy", (str(CACHE / "sqlalchemy/bin/python"), "suite_checks.py")),
     Client("Django", "migrations", (str(CACHE / "migrations/bin/python"), "django_checks.py")),
+    # They create streams and tables, which the catalog queries of the others would find.
+    Client("ksqldb-client", "node", ("node", "ksqldb_checks.js"), ("tailgate",)),
+    Client("curl", "ksqldb", (str(CACHE / "ksqldb/bin/python"), "curl_checks.py"), ("tailgate",)),
+    Client("PyPI's ksqldb", "ksqldb", (str(CACHE / "ksqldb/bin/python"), "ksqldb_checks.py"), ("tailgate",)),
+    Client("PyPI's ksql", "ksql", (str(CACHE / "ksql/bin/python"), "ksql_checks.py"), ("tailgate",)),
+    Client("Vert.x as ksqlDB's Java client", "vertx", ("java", "-cp", "target/classes:target/lib/*", "VertxChecks"), ("tailgate",)),
     Client("dbt", "dbt", (str(CACHE / "dbt/bin/python"), "dbt_checks.py")),  # the last one: it creates roles
 )
 # How a kind is installed, in its folder of the cache, if its source has changed.

@@ -11,6 +11,7 @@ from typing import Any
 
 from tailgate.gateway.ksqldb import lists
 from tailgate.sql.ksqldb import functions
+from tailgate.sql.ksqldb.declared.refusals import OF_STREAMS, STREAMS
 from tailgate.sql.statements import Show
 
 Entity = dict[str, Any]
@@ -28,7 +29,13 @@ def entity(show: Show, setting: Callable[[str], str]) -> Entity:
     return {
         "@type": "properties",
         "properties": [
-            {"name": name, "scope": "KSQL", "value": value or None, "editable": effect == "obeyed", "level": "Query"}
+            {
+                "name": f"{STREAMS}{name}" if name in OF_STREAMS else name,
+                "scope": "KSQL",
+                "value": value or None,
+                "editable": effect == "obeyed",
+                "level": "Query",
+            }
             for name, value, effect in lists.properties(setting)
         ],
         "overwrittenProperties": [],
@@ -37,6 +44,11 @@ def entity(show: Show, setting: Callable[[str], str]) -> Entity:
 
 
 KINDS = ("ksqldb functions", "describe function", "properties")
+
+
+def _full_name(property: str) -> str:
+    """Returns the name of a property, with the prefix of those of Kafka Streams."""
+    return f"{STREAMS}{property}" if property in OF_STREAMS else property
 
 
 def _function(name: str) -> Entity:

@@ -112,3 +112,11 @@ def test_the_command_line(api: Api, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main([url, "-e", "RUN SCRIPT '/nowhere';"]) == 1
     assert main(["http://127.0.0.1:1", "-e", "LIST STREAMS;"]) == 1
     assert "could not connect" in capsys.readouterr().err
+
+
+def test_properties_of_kafka_streams_are_listed_with_their_prefix(api: Api) -> None:
+    (listed,) = api.ksql("SHOW PROPERTIES;", streamsProperties={"auto.offset.reset": "earliest"})
+    values = {each["name"]: each["value"] for each in listed["properties"]}
+    assert values["ksql.streams.auto.offset.reset"] == "earliest"
+    assert "auto.offset.reset" not in values
+    assert "ksql.functions.collect_list.limit" in values
