@@ -11,7 +11,6 @@ from functools import lru_cache
 from itertools import groupby
 
 MAX = 0x10FFFF
-FOLDED_MAX = 5_000  # code points of a set whose letters are compared without regard to case in all languages
 Ranges = tuple[tuple[int, int], ...]  # in order, without gaps of no code point between two of them
 
 
@@ -53,13 +52,11 @@ def intersection(one: Ranges, other: Ranges) -> Ranges:
     return complement(ranges((*complement(one), *complement(other))))
 
 
-def folded(of: Ranges, *, all_languages: bool) -> Ranges | None:
-    """Returns a set with the other case of its letters, those of ASCII or of all languages; None if it is too large for the latter."""
+def folded(of: Ranges, *, all_languages: bool) -> Ranges:
+    """Returns a set with the other case of its letters, those of ASCII or of all languages. The latter takes time for each code point."""
     if not all_languages:
         lower, upper = intersection(of, LOWER), intersection(of, UPPER)
         return ranges((*of, *((a - 32, b - 32) for a, b in lower), *((a + 32, b + 32) for a, b in upper)))
-    if sum(high - low + 1 for low, high in of) > FOLDED_MAX:
-        return None
     texts = (chr(point) for low, high in of for point in range(low, high + 1))
     return ranges((*of, *of_text("".join(form for text in texts for form in (text.lower(), text.upper()) if len(form) == 1))))
 
@@ -129,3 +126,21 @@ NAMED = {
 }
 # the letters of classes outside of brackets; in upper case they mean the other characters
 LETTERS = {"d": DIGIT, "w": WORD, "s": SPACE, "h": HORIZONTAL, "v": VERTICAL}
+CASED = ("Lu", "Ll", "Lt")  # categories of which each means all of them without regard to case
+
+
+def of_property(name: str, *, ignore_case: bool) -> Ranges | None:
+    """Returns the class of a property, a name of ASCII or a general category; None for another one.
+
+    >>> of_property("IsDigit", ignore_case=False), of_property("gc=Zp", ignore_case=False), of_property("Upper", ignore_case=True)
+    (None, ((8233, 8233),), ((65, 90), (97, 122)))
+    """
+    key, _, value = name.rpartition("=")
+    if key and key not in ("general_category", "gc"):
+        return None
+    if ignore_case and name in ("Lower", "Upper"):
+        return ALPHABETIC
+    short = value.removeprefix("Is")
+    if ignore_case and short in CASED:
+        return ranges(pair for each in CASED for pair in category(each) or ())
+    return (None if key or short != value else NAMED.get(value)) or (category(short) if len(short) in (1, 2) else None)

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from tailgate.lake.errors import FeatureNotSupported, InvalidRegularExpression
 from tailgate.sql.compute.ksqldb import code_points as c
 
+UNITS = r"[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|[0-9a-fA-F]{4}"  # of UTF-16: both of a surrogate pair, or one
 CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}
 GROUP_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
-REPEAT = re.compile(r"\{([0-9]+)(,([0-9]*))?\}")
+REPEAT = re.compile(r"\{([0-9]{1,10})(,([0-9]{0,10}))?\}")
 REPEATS_MAX = 2**31 - 1
+SETS_MAX = 20_000  # ranges of the named sets and intersections of a pattern, and characters whose other case is looked up
 HAS_ATOMIC = sys.hexversion >= 0x030B0000
-CASED = ("Lu", "Ll", "Lt")  # categories of which each means all of them with the flag i
 BEGIN = r"(?:\A)"  # a quantifier may follow
 END = r"(?:(?=\r\n\Z)|(?<!\r)(?=\n\Z)|(?=[\r\x85\u2028\u2029]\Z)|\Z)"  # before a line end that is the last one
 LINE_BEGIN = r"(?:(?!\Z)(?:\A|(?<=[\n\x85\u2028\u2029])|(?<=\r)(?!\n)))"
@@ -56,13 +57,19 @@ class _Reader:
         self.pattern, self.at = pattern, 0
         self.linear, self.is_atomic, self._keeps_atomic = True, False, atomic
         self.names: dict[str, int] = {}
-        self.groups = 0
+        self.groups = self.sizes = 0
 
     def invalid(self) -> InvalidRegularExpression:
         return InvalidRegularExpression(f"invalid regular expression pattern: {self.pattern}")
 
     def unsupported(self) -> FeatureNotSupported:
         return FeatureNotSupported(f'the regular expression "{self.pattern}" is not supported')
+
+    def count(self, size: int) -> None:
+        """Counts ranges or characters of a set, which take time to compile. Raises 0A000 above SETS_MAX."""
+        self.sizes += size
+        if self.sizes > SETS_MAX:
+            raise self.unsupported()
 
     def accept(self, text: str) -> bool:
         is_next = self.pattern.startswith(text, self.at)
@@ -195,10 +202,11 @@ class _Reader:
         return c.written(self._folded(c.of_text(char), flags)) if "i" in flags else re.escape(char)
 
     def _folded(self, of: c.Ranges, flags: frozenset[str]) -> c.Ranges:
-        folded = c.folded(of, all_languages="u" in flags) if "i" in flags else of
-        if folded is None:
-            raise self.unsupported()
-        return folded
+        if "i" not in flags:
+            return of
+        if "u" in flags:
+            self.count(sum(high - low + 1 for low, high in of))
+        return c.folded(of, all_languages="u" in flags)
 
     def _group(self, flags: frozenset[str]) -> str:
         """Reads the rest of a group."""
@@ -295,7 +303,8 @@ class _Reader:
         if char == "0":
             return chr(int(self._digits(r"[0-3]?[0-7]{1,2}"), 8))
         if char == "u":
-            return chr(int(self._digits("[0-9a-fA-F]{4}"), 16))
+            units = "".join(chr(int(unit, 16)) for unit in self._digits(UNITS).split("\\u"))
+            return units.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
         if char == "x":
             digits = self.until("}") if self.accept("{") else self._digits("[0-9a-fA-F]{2}")
             if not re.fullmatch("[0-9a-fA-F]{1,8}", digits) or int(digits, 16) > c.MAX:
@@ -328,18 +337,10 @@ class _Reader:
         return c.complement(of) if char.isupper() else of
 
     def _property(self, name: str, flags: frozenset[str]) -> c.Ranges:
-        """Returns the class of a property: a name of ASCII, or a general category."""
-        key, _, value = name.rpartition("=")
-        if key and key not in ("general_category", "gc"):
-            raise self.unsupported()
-        short = value.removeprefix("Is")
-        of = (None if key or short != value else c.NAMED.get(value)) or (c.category(short) if len(short) in (1, 2) else None)
+        of = c.of_property(name, ignore_case="i" in flags)
         if of is None:
             raise self.unsupported()
-        if "i" in flags and value in ("Lower", "Upper"):
-            return c.ALPHABETIC
-        if "i" in flags and short in CASED:
-            return c.ranges(pair for each in CASED for pair in c.category(each) or ())
+        self.count(len(of))
         return of
 
     # --- classes
@@ -353,6 +354,7 @@ class _Reader:
                 pass
             other, has_none = self._union(flags, is_first=False)
             of, is_empty = (of if has_none else other if is_empty else c.intersection(of, other)), is_empty and has_none
+            self.count(len(of))
         if is_empty or not self.accept("]"):
             raise self.invalid()
         return c.complement(of) if negated else of

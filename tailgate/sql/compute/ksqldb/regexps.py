@@ -30,8 +30,8 @@ def _compiled(pattern: str) -> tuple[Pattern, Mapping[str, int]]:
     """Returns a pattern that can be searched for, and the numbers of its named groups. Raises 0A000 or 2201B."""
     if len(pattern) > PATTERN_MAX:
         raise FeatureNotSupported(f"a regular expression of more than {PATTERN_MAX} characters is not supported")
-    python = translated(pattern)
     try:
+        python = translated(pattern)
         power = analyze(python.backtracking).power
         # RE2 needs flags here, and (?m) has no effect without anchors
         return Pattern(re.compile(python.text), "(?m)" + python.text if _has_re2(python) else None, power), python.names
@@ -39,6 +39,8 @@ def _compiled(pattern: str) -> tuple[Pattern, Mapping[str, int]]:
         if "look-behind" in str(error) or "open group" in str(error):
             raise FeatureNotSupported(f'the regular expression "{pattern}" is not supported') from None
         raise InvalidRegularExpression(f"invalid regular expression pattern: {pattern}") from None
+    except RecursionError:
+        raise FeatureNotSupported("a regular expression that is nested too deeply is not supported") from None
 
 
 def _has_re2(pattern: JavaPattern) -> bool:
@@ -83,11 +85,13 @@ def _expanded(replacement: str, match: Match, names: Mapping[str, int]) -> str:
             return reference[1]
         if reference[3] in names:
             return match[names[reference[3]]] or ""
-        digits = reference[2]
-        if digits is None or int(digits[0]) > len(match.groups()):
+        digits, groups = reference[2], len(match.groups())
+        if digits is None or int(digits[0]) > groups:
             raise InvalidParameterValue("illegal group reference")
-        used = next(n for n in range(len(digits), 0, -1) if n == 1 or int(digits[:n]) <= len(match.groups()))
-        return (match[int(digits[:used])] or "") + digits[used:]
+        number, used = int(digits[0]), 1
+        while used < len(digits) and (longer := number * 10 + int(digits[used])) <= groups:
+            number, used = longer, used + 1
+        return (match[number] or "") + digits[used:]
 
     return REFERENCE.sub(text_of, replacement)
 

@@ -48,8 +48,9 @@ class Analysis:
     power: int | None
 
 
-# Visits of a pattern's nodes. A repetition's body is visited twice, a nested one's four times.
-VISITS_MAX = 20_000
+# Visits of a pattern's nodes. A repetition's body is visited twice, a nested one's four times. A set counts as one visit more
+# for each MEMBERS ranges and characters in it.
+VISITS_MAX, MEMBERS = 20_000, 16
 
 
 class _TooComplex(Exception):
@@ -147,10 +148,10 @@ class _Walk:
         return following
 
     def _node(self, item: Node, following: CharacterSet, later: tuple[Node, ...]) -> CharacterSet:
-        self.visits[0] += 1
+        op, argument = item
+        self.visits[0] += 1 + (len(argument) // MEMBERS if op is c.IN else 0)
         if self.visits[0] > VISITS_MAX:
             raise _TooComplex
-        op, argument = item
         characters = _characters(op, argument)
         if characters is not None:
             return _both_cases(characters) if self.ignore_case else characters

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -71,10 +72,11 @@ class Pattern:
         length = max(len(text) - at, 1)
         if self.power is not None and len(self.python.pattern) * length**self.power <= STEPS_MAX:
             return self.python.search(text, at)
-        if self._re2_with_names is None or (at and self._looks_back):
-            spans = external_search(self.python.pattern, text, at)
-            return None if spans is None else _SpansMatch(text, spans)
-        return self._search_by_re2(text, at)
+        if self._re2_with_names is not None and not (at and self._looks_back):
+            with suppress(pa.ArrowInvalid):  # RE2 limits repetitions and its memory
+                return self._search_by_re2(text, at)
+        spans = external_search(self.python.pattern, text, at)
+        return None if spans is None else _SpansMatch(text, spans)
 
     @cached_property
     def _re2_with_names(self) -> str | None:
