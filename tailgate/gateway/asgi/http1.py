@@ -16,7 +16,9 @@ from starlette.types import ASGIApp
 from uvicorn._types import ASGISendEvent
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from uvicorn.server import ServerState
+from wsproto.events import Ping  # Hypercorn brings it
 
 from tailgate.gateway.asgi import limits
 
@@ -30,7 +32,7 @@ class Http1:
 
     def __init__(self, app: ASGIApp, websockets: Collection[bytes] = ()) -> None:
         self._config = Config(
-            app, http="httptools", ws="wsproto", interface="asgi3", lifespan="off", log_config=None, access_log=False,
+            app, http="httptools", ws=_WebSocket, interface="asgi3", lifespan="off", log_config=None, access_log=False,
             proxy_headers=False, timeout_keep_alive=limits.IDLE_S, ws_max_size=limits.BODY_BYTES_MAX, ws_per_message_deflate=False,
         )  # fmt: skip
         self._config.load()
@@ -169,6 +171,9 @@ class _Connection(HttpToolsProtocol):
 
     def _open_websocket(self) -> None:
         """Passes the connection to uvicorn's protocol of WebSockets."""
+        if self._busy:  # the response that is being sent would not learn that the connection ends
+            self.transport.close()
+            return
         if self._watch is not None:
             self._watch.cancel()
         self.transport = self._unjoined
@@ -194,6 +199,14 @@ class _Connection(HttpToolsProtocol):
         if self.cycle.more_body and not self.pipeline:
             self.transport.close()
         super().on_response_complete()
+
+
+class _WebSocket(WSProtocol):
+    """A WebSocket. It answers no pings while its client does not read, because the answers would pile up."""
+
+    def handle_ping(self, event: Ping) -> None:
+        if self.writable.is_set():
+            super().handle_ping(event)
 
 
 class _Joining:

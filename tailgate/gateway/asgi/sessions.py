@@ -14,9 +14,10 @@ import hashlib
 import logging
 import os
 import re
+import socket
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,6 +120,16 @@ class Session:
         """Sets a property of the session. Raises psycopg.Error."""
         self.changed = True
         await self.execute(f"SET {quoted_text(name)} = {quoted_text(value)}")
+
+    def interrupt(self) -> None:
+        """Ends the statement that runs with an error, also if the gateway has not begun it; a cancel request would be lost then.
+
+        Closing the connection would leave who waits for its rows waiting.
+        """
+        if self.connection.closed:
+            return
+        with suppress(OSError), socket.socket(fileno=os.dup(self.connection.fileno())) as own:
+            own.shutdown(socket.SHUT_RDWR)
 
     def notices(self) -> list[str]:
         notices, self._notices = self._notices, []

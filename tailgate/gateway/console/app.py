@@ -56,7 +56,7 @@ class Console:
     async def close(self) -> None:
         """Ends all statements."""
         for session in list(self._running):
-            await session.connection.close()
+            session.interrupt()
 
     async def _file(self, request: Request) -> Response:
         self._access.caller(request)

@@ -18,6 +18,7 @@ import uvloop
 from starlette.types import Receive, Scope, Send
 
 from tailgate.gateway.asgi import limits
+from tailgate.gateway.asgi.http1 import Http1
 from tailgate.gateway.asgi.http2 import PREFACE
 from tailgate.gateway.asgi.server import AsgiServer
 from tailgate.gateway.security.tls import Files, Tls
@@ -26,6 +27,7 @@ from testing.engine_process import until
 from tests.wire.certificates import Authority
 
 GET = b"GET /first HTTP/1.1\r\nHost: localhost\r\n\r\n"
+PING, PONG = b"\x89\x80\0\0\0\0", b"\x8a\0"  # frames of WebSockets: of a client, and of a server
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,6 +80,33 @@ class Served:
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join(30)
         assert not self._thread.is_alive()
+
+
+class Transport(asyncio.Transport):
+    """A transport that keeps what is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+
+    def is_closing(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        pass
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self.protocol = protocol
+
+
+async def accepting(scope: Scope, receive: Receive, send: Send) -> None:
+    """Accepts a WebSocket."""
+    await send({"type": "websocket.accept"})
+    while (await receive())["type"] != "websocket.disconnect":
+        pass
 
 
 async def _nothing() -> None:
@@ -331,3 +360,26 @@ def test_the_end_of_the_server_ends_its_connections(monkeypatch: pytest.MonkeyPa
     for client in clients:
         with contextlib.suppress(ConnectionError):
             rest(client)
+
+
+def test_a_client_that_does_not_read_gets_no_answers_to_its_pings() -> None:
+    async def check() -> None:
+        transport = Transport()
+        connection = Http1(accepting, (b"/ws",)).protocol()
+        connection.connection_made(transport)
+        fields = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: YQ==\r\n\r\n"
+        connection.data_received(b"GET /ws HTTP/1.1\r\nHost: localhost\r\n" + fields)
+        while not transport.written:
+            await asyncio.sleep(0)
+        socket, transport.written = transport.protocol, b""
+        assert isinstance(socket, asyncio.Protocol)
+        socket.pause_writing()
+        for _ in range(3):
+            socket.data_received(PING)
+        assert transport.written == b""
+        socket.resume_writing()
+        socket.data_received(PING)
+        assert transport.written == PONG
+        socket.connection_lost(None)
+
+    asyncio.run(asyncio.wait_for(check(), 30))

@@ -101,6 +101,18 @@ def test_changes_are_followed_until_the_client_leaves(web: Web, world: World) ->
         other.execute("DELETE FROM orders WHERE id = 901")
 
 
+def test_a_console_that_stops_ends_its_statements(world: World) -> None:
+    web = Web(world)
+    connection = web.connection("POST", "/statement", {"sql": "TAIL orders WITH (SNAPSHOT = false)"}, Tailgate_Console="1")
+    response = connection.getresponse()
+    received = b""
+    while b"event: columns" not in received:
+        received += response.read1()
+    web.close()
+    assert parsed(received + response.read())[-1][0] == "error"  # the response has its end
+    connection.close()
+
+
 def test_requests_of_other_sites_are_refused(web: Web) -> None:
     statement = {"sql": "SELECT 1"}
     mark = {"Tailgate_Console": "1"}

@@ -12,6 +12,7 @@ import pytest
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection, CloseConnection, Ping, RejectConnection, RejectData, Request, TextMessage
 
+from tailgate.gateway.asgi import limits as shared
 from tailgate.gateway.ksqldb.server.http import limits
 from testing.engine_process import until
 from tests.gateway.ksqldb.test_access import basic
@@ -119,6 +120,18 @@ def test_a_client_that_leaves_ends_its_query(api: Api, world: KsqldbWorld) -> No
         client.close()
 
 
+def test_a_client_that_does_not_read_is_disconnected(world: KsqldbWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "SLOW_S", 0.5)
+    api = Api(world)
+    run(world, "INSERT INTO t SELECT g, repeat('x', 2000) FROM generate_series(1, 20000) AS g")
+    client = Client(api.port, {"ksql": QUERY, "streamsProperties": {"auto.offset.reset": "earliest"}})
+    client.message()
+    until(lambda: sessions(world) == 0 and api.server._api.queries.running == 0)
+    client.close()
+    api.close()
+    run(world, "DELETE FROM t")
+
+
 def test_messages_of_the_client_are_ignored(api: Api, world: KsqldbWorld) -> None:
     client = Client(api.port, {"ksql": QUERY})
     client.message()
@@ -136,7 +149,13 @@ def test_the_number_of_queries_is_limited(api: Api, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("headers", "status"), [({"origin": "http://elsewhere"}, 403), (basic("nobody", "wrong"), 401), ({"Authorization": "x"}, 401)]
+    ("headers", "status"),
+    [
+        ({"origin": "http://elsewhere"}, 403),
+        ({"origin": "http://elsewhere", **basic("nobody", "wrong")}, 403),  # a page of another site, in a browser that knows a password
+        (basic("nobody", "wrong"), 401),
+        ({"Authorization": "x"}, 401),
+    ],
 )
 def test_a_client_without_access_is_refused(api: Api, headers: dict[str, str], status: int) -> None:
     client = Client(api.port, {"ksql": QUERY}, **headers)
@@ -149,6 +168,33 @@ def test_a_client_without_access_is_refused(api: Api, headers: dict[str, str], s
     assert isinstance(body, RejectData)
     assert json.loads(body.data)["error_code"] == status * 100
     client.close()
+
+
+def test_a_page_of_this_site_may_open_one(api: Api) -> None:
+    client = Client(api.port, {"ksql": QUERY}, origin="http://localhost")
+    assert client.message()[0]["name"] == "ID"
+    client.close()
+
+
+def test_one_that_starts_is_a_running_request(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SEQUENCE_S", 2.0)
+    monkeypatch.setattr(limits, "REQUESTS_MAX", 1)
+    client = Client(api.port, {"ksql": QUERY, "commandSequenceNumber": 2**60})
+    until(lambda: api.request("GET", "/info")[0] == 429)
+    assert client.end()[0] == 1011
+    until(lambda: api.request("GET", "/info")[0] == 200)
+
+
+def test_a_running_response_ends_with_its_connection(api: Api, world: KsqldbWorld) -> None:
+    """A request for a WebSocket that follows it does not take the connection over."""
+    connection = api.connection("POST", "/query-stream", {"sql": QUERY})
+    response = connection.getresponse()
+    response.readline()
+    until(lambda: sessions(world) == 1)
+    connection.sock.sendall(WSConnection(ConnectionType.CLIENT).send(Request(host="localhost", target="/ws/query?request=x")))
+    connection.sock.close()
+    response.close()
+    until(lambda: sessions(world) == 0)
 
 
 def test_other_paths_have_no_websockets(api: Api) -> None:

@@ -11,7 +11,7 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 import psycopg
@@ -102,27 +102,27 @@ class Api:
 
         async def guarded(request: Request) -> Response:
             try:
-                self._check_limits()
-            except ApiError as error:
-                return _failed(request, error)
-            self._running += 1
-            try:
-                return await endpoint(request)
+                with self._counted():
+                    return await endpoint(request)
             except ClientDisconnect:
                 return Response(status_code=400)
             except Exception as error:  # noqa: BLE001  # becomes a response
                 return _failed(request, _api_error(error, request.url.path))
-            finally:
-                self._running -= 1
 
         return guarded
 
-    def _check_limits(self) -> None:
-        """Raises 429 if REQUESTS_MAX requests run, or if they arrive faster than RATE_MAX."""
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Counts a request that runs. Raises 429 if REQUESTS_MAX run, or if they arrive faster than RATE_MAX."""
         if self._running >= limits.REQUESTS_MAX:
             raise ApiError(errors.TOO_MANY, f"The server runs at most {limits.REQUESTS_MAX} requests")
         if not self._rate.admits(time.monotonic(), limits.RATE_MAX):
             raise ApiError(errors.TOO_MANY, f"The server accepts at most {limits.RATE_MAX} requests per second")
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
 
     # --- statements and queries
 
@@ -148,14 +148,18 @@ class Api:
         return Response(result, media_type=type) if isinstance(result, bytes) else Streamed(result, type)
 
     async def _web_socket(self, socket: WebSocket) -> None:
-        """Answers the query, or PRINT, in the parameter `request` of a WebSocket's URL: a JSON object as the body of /query."""
+        """Answers the query, or PRINT, in the parameter `request` of a WebSocket's URL: a JSON object as the body of /query.
+
+        A page of another site could read the answer, and a browser sends the password that it knows. Therefore a password is not enough.
+        """
         code, reason = websockets.NORMAL, "done"
         try:
             caller = self._access.caller(socket)
+            self._access.check_origin(socket)
             await socket.accept()
-            self._check_limits()
-            query = statement_request(socket.query_params.get("request", "").encode(), "ksql", "sql")
-            result = await self.queries.run(caller, query, Messages())
+            with self._counted():
+                query = statement_request(socket.query_params.get("request", "").encode(), "ksql", "sql")
+                result = await self.queries.run(caller, query, Messages())
             if not await websockets.send_messages(socket, _messages(result)):
                 return
         except Exception as error:  # noqa: BLE001  # becomes the reason of the end

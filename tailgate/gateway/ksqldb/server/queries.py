@@ -7,10 +7,8 @@ text ──► one query ──► a session of the gateway, row by row ──�
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import psycopg
@@ -45,12 +43,9 @@ class Push:
     closed: bool = False
 
     def close(self) -> None:
-        """Closes the session's socket, which ends the query also if the gateway has not begun it; a cancel request would be lost then."""
+        """Ends the query."""
         self.closed = True
-        if self.session.connection.closed:
-            return
-        with suppress(OSError), socket.socket(fileno=os.dup(self.session.connection.fileno())) as own:
-            own.shutdown(socket.SHUT_RDWR)
+        self.session.interrupt()
 
 
 class Queries:
