@@ -81,7 +81,7 @@ class Mirrors:
         self._tables = Tables(self._writer)
         self.figures = Figures()
         self._filling = ThreadPoolExecutor(FILLS_AT_ONCE, "tailgate-fill")
-        self._clock_lists: list[list[int]] | None = None  # that the clock has, None if a transaction has failed
+        self._clock_lists: list[list[int]] | None = None  # those of the clock since the last commit, None if they are not known
         self._wake = Wake(lake)
         self._stopping = threading.Event()
         self._look_again = 0.0
@@ -168,8 +168,7 @@ class Mirrors:
         shapes = [entry.shape] + ([mirror.errors_shape(entry.item)] if entry.item.errors else [])
         connection, tables = self._sandbox.cursor(), list[Table]()
         try:
-            newest = self.state  # read once, because the follower thread replaces it
-            n, time = newest.n, newest.time
+            n, time = (newest := self.state).n, newest.time  # the state is read once, because the follower thread replaces it
             connection.begin()
             for shape in shapes:
                 tables.append(self._tables.fill(connection, shape, reading.snapshot(self._lake, shape.relation, at=time)))
@@ -207,11 +206,12 @@ class Mirrors:
     def _catch_up(self, connection: duckdb.DuckDBPyConnection, tables: Sequence[Table], n: int) -> int:
         """Applies the entries after `n` to tables that are being filled; returns the last one."""
         target = max(n, self.state.n)  # the clock shows an entry a moment before the state
-        entries = [self._entries.get(i) for i in range(n + 1, target + 1)]
         connection.begin()
-        for table in tables:
-            changes = (cached.changes(table.shape.relation) for cached in entries)
-            self._tables.apply(connection, table, [part for part in changes if part is not None])
+        for first in range(n + 1, target + 1, ENTRIES_AT_ONCE):
+            entries = [self._entries.get(i) for i in range(first, min(first + ENTRIES_AT_ONCE, target + 1))]
+            for table in tables:
+                changes = (cached.changes(table.shape.relation) for cached in entries)
+                self._tables.apply(connection, table, [part for part in changes if part is not None])
         connection.commit()
         return target
 
@@ -236,9 +236,7 @@ class Mirrors:
         connection, copied = self._sandbox.cursor(), None
         try:
             connection.begin()
-            row = connection.execute("SELECT n FROM clock").fetchone()  # the entry of the rows that the transaction reads
-            assert row is not None
-            n = int(row[0])
+            ((n,),) = connection.execute("SELECT n FROM clock").fetchall()  # the entry of the rows that the transaction reads
             copied = self._tables.copy(connection, table)
             connection.commit()
             self._tables.build_index(connection, copied)
@@ -316,20 +314,20 @@ class Mirrors:
                     self._changed[relation] = cached.header.time
                     if relation in tables:
                         waiting.setdefault(relation, []).append(self._counted(relation, cached))
-            for relation, parts in waiting.items():
-                if relation in tables:
-                    self._tables.apply(self._writer, tables[relation], parts)
+            for relation in waiting.keys() & tables.keys():
+                self._tables.apply(self._writer, tables[relation], waiting[relation])
             ended += [m for m in self._mirrored.values() if m.moving and (m.item.id in anew or m.has_changed_form(catalog))]
             for entry in ended:
                 self._drop(entry)
             state = State(header.n, header.time, catalog, catalog_n, self._failing(), header.inbox)
-            self._set_clock(self._writer, state)
+            lists = self._set_clock(self._writer, state)
             if catalog_n != self._catalogs[-1][0]:  # before the new clock becomes visible
                 self._keep(catalog_n, catalog)
             self._writer.commit()
+            self._clock_lists = lists
         except BaseException:
-            self._writer.rollback()
-            self._clock_lists = None
+            with contextlib.suppress(duckdb.Error):  # a COMMIT that fails has ended the transaction
+                self._writer.rollback()
             self._forget_all(ended)
             raise
         return state
@@ -346,11 +344,15 @@ class Mirrors:
     def _failing(self) -> frozenset[int]:
         return frozenset(self._errors_of[r] for r, total in self._totals.items() if total > 0)
 
-    def _set_clock(self, connection: duckdb.DuckDBPyConnection, state: State) -> None:
+    def _set_clock(self, connection: duckdb.DuckDBPyConnection, state: State) -> list[list[int]]:
+        """Sets the clock to a state, and returns its lists, which are not known before the commit if they change."""
         lists = [sorted(self.moving()), sorted(self._failing())]
-        more, changed = ("", []) if lists == self._clock_lists else (", relations = $4, failing = $5", lists)  # to set a list costs more
-        connection.execute(f"UPDATE clock SET n = $1, t = $2, inbox = $3{more}", [state.n, state.time, state.inbox, *changed])
-        self._clock_lists = lists
+        values: list[object] = [state.n, state.time, state.inbox]
+        more = ""
+        if lists != self._clock_lists:  # to set a list costs more
+            self._clock_lists, values, more = None, [*values, *lists], ", relations = $4, failing = $5"
+        connection.execute(f"UPDATE clock SET n = $1, t = $2, inbox = $3{more}", values)
+        return lists
 
     # --- forgetting
 
@@ -369,11 +371,7 @@ class Mirrors:
         unused = [m for m in list(self._mirrored.values()) if m.moving and m.used < limit]
         if unused:
             with self._lock:
-                self._writer.begin()
-                for entry in unused:
-                    self._drop(entry)
-                self._set_clock(self._writer, self.state)
-                self._writer.commit()
+                self._forget(unused)
 
     def _begin_again(self) -> None:
         """Drops all mirrors and continues at the newest entry, after entries have been removed."""
@@ -392,7 +390,9 @@ class Mirrors:
 
     def _forget_all(self, ended: Iterable[Mirrored] = ()) -> None:
         """Drops all mirrors after a failure; the next use fills them again. `ended`: those that the failed transaction has dropped."""
-        entries = {*(m for m in self._mirrored.values() if m.moving), *ended}
+        self._forget({*(m for m in self._mirrored.values() if m.moving), *ended})
+
+    def _forget(self, entries: Iterable[Mirrored]) -> None:
         self._writer.begin()
         for entry in entries:
             self._drop(entry)

@@ -287,6 +287,89 @@ def test_ticks_do_not_wait_for_a_copy(model: ModelLake, run, indexed: bool, drop
     run(work)
 
 
+class Failing:
+    """A connection whose first COMMIT fails. DuckDB then has ended the transaction, without its changes."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection, self.failed = connection, False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def commit(self) -> None:
+        if not self.failed:
+            self.failed = True
+            self._connection.rollback()
+            raise duckdb.TransactionException("Failed to commit")
+        self._connection.commit()
+
+
+def test_a_commit_that_fails(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock does not name a mirror that was dropped, and the others are filled again."""
+    monkeypatch.setattr(mirrors, "RETRY", 0.01)
+
+    async def work() -> None:
+        dropped, kept = (model.create(name, NARROW, (0,)) for name in "vw")
+        model.tick({dropped.id: [((1, "x"), 1)], kept.id: [((1, "x"), 1)]})
+        async with serving(model) as server:
+            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([dropped, kept])))
+            writer: Any = Failing(server.mirrors._writer)
+            server.mirrors._writer = writer
+            model.drop(dropped)
+            while dropped.id in server.progress.catalog.items:
+                await server.progress.wait(server.progress.time, 5)
+            assert writer.failed
+            with server.queries.snapshot() as snapshot:
+                assert snapshot.shared == frozenset()
+            assert server._sandbox.cursor().execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("clock",)]
+            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([kept])))
+            time = model.tick({kept.id: [((1, "x"), -1), ((1, "y"), 1)]})
+            await server.progress.wait(time - 1, 10)
+            with server.queries.snapshot() as snapshot, snapshot.use() as connection:
+                assert kept.id in snapshot.shared
+                assert bag(mirror.rows(connection, mirror.shape(kept))) == {(1, "y"): 1}
+
+    run(work)
+
+
+def test_a_fill_that_is_far_behind(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has the changes of a bounded number of entries in memory."""
+    monkeypatch.setattr(mirrors, "ENTRIES_AT_ONCE", 10)
+    filling, may_end = threading.Event(), threading.Event()
+    applied: list[int] = []
+    fill, apply = tables.Tables.fill, tables.Tables.apply
+
+    def late(self: tables.Tables, *arguments: Any, **options: Any) -> tables.Table:
+        filling.set()
+        assert may_end.wait(60)
+        return fill(self, *arguments, **options)
+
+    def counted(self: tables.Tables, connection: duckdb.DuckDBPyConnection, table: tables.Table, parts: Sequence[pa.Table]) -> None:
+        applied.append(len(parts))
+        apply(self, connection, table, parts)
+
+    monkeypatch.setattr(tables.Tables, "fill", late)
+    monkeypatch.setattr(tables.Tables, "apply", counted)
+
+    async def work() -> None:
+        item = model.create("v", NARROW, (0,))
+        model.tick({item.id: [((0, "x"), 1)]})
+        async with serving(model) as server:
+            ready = server.mirrors.need([item])
+            assert await asyncio.to_thread(filling.wait, 60)
+            for i in range(35):
+                time = model.tick({item.id: [((i, "x"), -1), ((i + 1, "x"), 1)]})
+            await server.progress.wait(time - 1, 10)
+            may_end.set()
+            await asyncio.gather(*map(asyncio.wrap_future, ready))
+            with server.queries.snapshot() as snapshot, snapshot.use() as connection:
+                assert bag(mirror.rows(connection, mirror.shape(item))) == {(35, "x"): 1}
+        assert sum(applied) == 35
+        assert max(applied) == 10
+
+    run(work)
+
+
 def test_a_copy_that_fails_is_not_tried_again_at_once(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table that has grown gets an index by a copy. Each attempt takes a second of CPU for 1,000,000 rows."""
     monkeypatch.setattr(tables, "ROWS_INDEXED_MIN", 5)
