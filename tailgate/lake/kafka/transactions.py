@@ -19,15 +19,15 @@ def abort_forgotten(producer: Producer, admin: AdminClient, partitions: Sequence
 
     `group`: the transaction may have offsets of this group in the partitions. Raises KafkaException.
     """
-    ends = undecided(admin, partitions)
-    if not ends:
+    blocked = undecided(admin, partitions)
+    if not blocked:
         return
     producer.begin_transaction()
-    for partition in ends:
+    for partition in blocked:
         producer.produce(partition.topic, b"", partition=partition.partition)
     producer.flush(REQUEST_S)
     if group is not None:
-        offsets = [TopicPartition(partition.topic, partition.partition, 0) for partition in ends]
+        offsets = [TopicPartition(partition.topic, partition.partition, 0) for partition in blocked]
         producer.send_offsets_to_transaction(offsets, group.consumer_group_metadata(), REQUEST_S)
     producer.abort_transaction(REQUEST_S)
 
