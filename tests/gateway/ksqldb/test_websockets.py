@@ -160,6 +160,7 @@ def test_the_number_of_queries_is_limited(api: Api, monkeypatch: pytest.MonkeyPa
 def test_a_client_without_access_is_refused(api: Api, headers: dict[str, str], status: int) -> None:
     client = Client(api.port, {"ksql": QUERY}, **headers)
     if isinstance(client.accepted, AcceptConnection):  # the password is checked with the query
+        assert "origin" not in headers
         assert client.end() == (1011, "Unauthorized")
         return
     assert isinstance(client.accepted, RejectConnection)
