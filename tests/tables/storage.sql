@@ -134,6 +134,8 @@ SELECT indexrelid::regclass::text AS i FROM pg_index WHERE indisclustered AND in
 ALTER TABLE s CLUSTER ON nowhere;
 ALTER TABLE s CLUSTER ON by_part;
 ALTER TABLE s CLUSTER ON h;
+CREATE INDEX of_range ON s USING brin (n);
+ALTER TABLE s CLUSTER ON of_range;
 ALTER TABLE p CLUSTER ON by_b;
 CLUSTER s USING h;
 ALTER TABLE s SET WITHOUT CLUSTER;

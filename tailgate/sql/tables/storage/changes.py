@@ -126,7 +126,7 @@ def clustered_index(table: Item, name: str, catalog: Catalog) -> int:
         raise WrongObjectType(f'"{name}" is not an index')
     if table.id not in other.depends:
         raise WrongObjectType(f'"{name}" is not an index for table "{table.name}"')
-    if other.method == "hash":
+    if other.method not in ("btree", "gist"):
         raise FeatureNotSupported(f'cannot cluster on index "{name}" because access method does not support clustering')
     if other.condition is not None:
         raise FeatureNotSupported(f'cannot cluster on partial index "{name}"')
