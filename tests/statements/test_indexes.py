@@ -8,11 +8,14 @@ from typing import Any
 import psycopg
 import pytest
 
+from tailgate.gateway.catalog.relations.fixed_rows import values
+from tailgate.gateway.catalog.relations.rows import ACCESS_METHOD
 from tailgate.lake.catalog import Catalog, Change, Source, Table, View
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.types import INT4, JSON, Field
+from tailgate.lake.types import FACTS, INT4, JSON, Field, Type
 from tailgate.sql.statements import CreateIndex, parse
 from tailgate.sql.tables.indexes import create_index
+from tailgate.sql.tables.storage.access_methods import METHODS
 from tests.statements.conftest import World
 
 
@@ -66,12 +69,24 @@ def test_an_index_on_columns_that_are_not_looked_up(sql: psycopg.Connection[Any]
     sql.execute("DROP TABLE prices")
 
 
+def test_operator_classes_are_those_of_postgresql() -> None:
+    types = {oid: name for oid, name in values("pg_type", "oid", "typname") if name in FACTS or name.startswith("any")}
+    for method, oid in ACCESS_METHOD.items():
+        rows = [row for row in values("pg_opclass", "opcname", "opcmethod", "opcintype", "opcdefault") if row[1] == oid]
+        assert set(METHODS[method].classes) == {name for name, _, type, _ in rows if type in types}, method
+        defaults = {types[type]: name for name, _, type, is_default in rows if is_default and type in types}
+        for type, name in defaults.items():
+            if type in FACTS:
+                assert METHODS[method].default_class(Type(type)) == name, (method, type)
+
+
 REFUSED = {
     "CREATE UNIQUE INDEX ON t ((a * interval '1 day'))": ("0A000", "a unique index on a column of type interval is not supported"),
     "CREATE INDEX ON t (a) TABLESPACE x": ("0A000", "TABLESPACE of an index is not supported"),
     "CREATE INDEX ON t USING bloom (a)": ("0A000", "USING bloom is not supported"),
     "CREATE INDEX ON t USING gin (a)": ("42704", 'data type integer has no default operator class for access method "gin"'),
     "CREATE INDEX ON t USING gin (a jsonb_ops)": ("42804", 'operator class "jsonb_ops" does not accept data type integer'),
+    "CREATE INDEX ON t USING hash (m)": ("42704", 'data type money has no default operator class for access method "hash"'),
     "CREATE INDEX ON t USING gin (a int4_ops)": ("42704", 'operator class "int4_ops" does not exist for access method "gin"'),
     "CREATE UNIQUE INDEX ON t USING gin (a)": ("0A000", 'access method "gin" does not support unique indexes'),
     "CREATE INDEX ON t USING brin (a) INCLUDE (j)": ("0A000", 'access method "brin" does not support included columns'),
@@ -90,7 +105,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_refused(text: str) -> None:
-    columns = (Field("a", INT4), Field("j", JSON))
+    columns = (Field("a", INT4), Field("j", JSON), Field("m", Type("money")))
     items = (
         Table(20000, "t", columns, stored=True),
         View(20002, "v", columns),

@@ -59,6 +59,8 @@ CREATE INDEX ON m USING gist (r) INCLUDE (a);
 CREATE INDEX ON m USING gist (n inet_ops);
 CREATE INDEX ON m USING spgist (b);
 CREATE INDEX ON m USING brin (a, e, n, r) WITH (pages_per_range = 32);
+CREATE INDEX ON m USING brin (a int4_minmax_multi_ops, b text_bloom_ops, n inet_minmax_ops);
+CREATE INDEX ON m USING brin (bo bool_bloom_ops);
 CREATE INDEX with_classes ON m (b varchar_ops, e varchar_pattern_ops DESC, n cidr_ops, b text_ops, e text_ops);
 CREATE INDEX ON m (n, r, arr, j, bo, e);
 CREATE INDEX ON m USING hash (b text_pattern_ops);

@@ -87,6 +87,8 @@ EXECUTE before;
 INSERT INTO parent (name) VALUES ('s');
 EXECUTE before;
 DELETE FROM child WHERE id = (SELECT currval('child_id_seq')) RETURNING x;
+INSERT INTO child (x) VALUES ('c') RETURNING id, currval('child_id_seq') AS c, lastval() AS l;
+INSERT INTO child (x) VALUES ('d'), ('e') RETURNING x, currval('parent_id_seq') AS p;
 SELECT setval('parent_id_seq', (SELECT max(id) + 10 FROM parent));
 SELECT id FROM parent WHERE id < currval('nowhere');
 SELECT id FROM parent WHERE id < currval('turning');

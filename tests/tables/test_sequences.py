@@ -102,6 +102,10 @@ REFUSED = (
     "SELECT setval('s', max(n) + nextval('s')) FROM t",
     "SELECT * FROM t WHERE n = currval('s' || '')",
     "INSERT INTO t SELECT nextval('s') FROM t WHERE n = currval('s')",
+    "INSERT INTO t VALUES (nextval('s')), (nextval('s')) RETURNING currval('s')",
+    "INSERT INTO t SELECT nextval('s') FROM t RETURNING lastval()",
+    "UPDATE keyed SET n = nextval('s') RETURNING currval('s')",
+    "WITH i AS (INSERT INTO t VALUES (nextval('s')) RETURNING n) SELECT * FROM keyed WHERE n = currval('s')",
     "TAIL (SELECT n FROM t WHERE n = currval('s'))",
     "CREATE VIEW v AS SELECT n FROM t WHERE n = currval('s')",
     "CREATE MATERIALIZED VIEW v AS SELECT n FROM t WHERE n = currval('s')",
@@ -138,6 +142,7 @@ def test_calls_that_cannot_be_counted_are_refused(world: World) -> None:
     with psycopg.connect(world.dsn, autocommit=True) as sql:
         sql.execute("CREATE SEQUENCE s")
         sql.execute("CREATE TABLE t (n bigint)")
+        sql.execute("CREATE TABLE keyed (id int PRIMARY KEY, n bigint)")
         sql.execute("SELECT nextval('s')")
         sql.execute("INSERT INTO t VALUES (0), (0)")
         before = world.engine.writer.catalog

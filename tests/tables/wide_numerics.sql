@@ -32,6 +32,8 @@ PREPARE p (numeric) AS INSERT INTO w (id, a) VALUES (20, $1) RETURNING a::text A
 EXECUTE p (12345678901234567890123456789012345678901234567890.4);
 SELECT attname, atttypmod, format_type(atttypid, atttypmod) AS t FROM pg_attribute WHERE attrelid = 'w'::regclass AND attnum > 1 ORDER BY attnum;
 SELECT column_name, numeric_precision, numeric_precision_radix, numeric_scale FROM information_schema.columns WHERE table_name = 'w' ORDER BY ordinal_position;
+WITH RECURSIVE r (x) AS (SELECT 1::numeric(78, 0) UNION ALL SELECT x * 2 FROM r WHERE x < 9) SELECT x FROM r;
+WITH RECURSIVE r (x) AS (SELECT 1::numeric(78, 0) UNION ALL SELECT (x * 2)::numeric(78, 0) FROM r WHERE x < 9) SELECT x FROM r ORDER BY r.x;
 CREATE TABLE copied AS SELECT a, b, a + 1 AS c FROM w WHERE id < 3;
 SELECT attname, atttypmod FROM pg_attribute WHERE attrelid = 'copied'::regclass AND attnum > 0 ORDER BY attnum;
 CREATE VIEW v AS SELECT id, a, b::numeric(45, 1) AS b FROM w;

@@ -23,8 +23,9 @@ from tailgate.sql.binder.relation_names import NO_WIDTHS
 from tailgate.sql.binder.writes.merges import Merges
 from tailgate.sql.binder.writes.modifying_with import ModifyingWith
 from tailgate.sql.binder.writes.writes import Writes
-from tailgate.sql.plan import Relation
+from tailgate.sql.plan import Project, Relation, Values
 from tailgate.sql.plan.explain import Explained, explained_write
+from tailgate.sql.plan.session_calls import moves_constants
 from tailgate.sql.plan.writes import (
     RETURNED,
     BoundWrite,
@@ -284,6 +285,8 @@ def _parsed(text: str) -> Write:
 
 
 def insert_plan(write: InsertRows, *, compact: bool = False) -> InsertPlan:
+    if not _is_one_row(write.rows):
+        _check_constants(write.rows, write.existing, write.returning)
     existing, returning = (_query(r, write, compact=compact) for r in (write.existing, write.returning))
     return InsertPlan(
         write.table,
@@ -307,7 +310,21 @@ def _checks(checks: PlannedChecks, write: InsertRows | ChangeRows, *, compact: b
     return tuple((name, numbered(forbidden, len(write.parameters), compact=compact)) for name, forbidden in checks)
 
 
+def _is_one_row(relation: Relation | None) -> bool:
+    while isinstance(relation, Project):
+        relation = relation.input
+    return isinstance(relation, Values) and len(relation.rows) == 1
+
+
+def _check_constants(*relations: Relation | None) -> None:
+    """Raises 0A000 if some of the plans give values of a sequence, row by row, and others take its value as one for all rows."""
+    if moves_constants(*(relation for relation in relations if relation is not None)):
+        message = "currval and lastval in a statement that gives values of the sequence to several rows are not supported"
+        raise FeatureNotSupported(message, hint="Return the column, or use several statements.")
+
+
 def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
+    _check_constants(write.rows, write.returning)
     rows = numbered(write.rows, len(write.parameters), compact=compact)
     rules = rendered(write.rules, len(write.parameters), compact=compact)
     if rows.calls and write.table.key is None:
@@ -343,6 +360,7 @@ def with_plan(write: WithRows, *, compact: bool) -> WithPlan:
                 return _merge_plan(replace(part, parameters=write.parameters, rules=shared), compact=compact)
         return numbered(part, len(write.parameters), compact=compact)
 
+    _check_constants(*(relation for part in everything for relation in _relations(part)))
     *parts, last = map(planned, everything)
     order: dict[int, Part] = {}
 
@@ -358,6 +376,17 @@ def with_plan(write: WithRows, *, compact: bool) -> WithPlan:
     visit(RETURNED + i for i, part in enumerate(parts) if not isinstance(part, Query))
     own = next(part.rules for part in parts if not isinstance(part, Query))
     return WithPlan(tuple(order.items()), first, last, parameter_types(write.parameters), write.demands, own)
+
+
+def _relations(part: InsertRows | ChangeRows | MergeRows | Relation) -> tuple[Relation | None, ...]:
+    match part:
+        case InsertRows():
+            return part.rows, part.existing, part.returning
+        case ChangeRows():
+            return part.rows, part.returning
+        case MergeRows():
+            return (part.rows,)
+    return (part,)
 
 
 def parameter_types(parameters: tuple[Type, ...]) -> tuple[Type, ...]:

@@ -9,6 +9,7 @@ from tailgate.sql import interruption
 
 SERIES_MAX = 10_000_000  # rows of one call
 NUMERIC_SERIES_MAX = 1_000_000  # rows of one call with numerics, each of which takes some hundred bytes
+NUMERIC_SERIES_DIGITS_MAX = 100_000_000  # of all its rows
 ZERO_STEP = "step size cannot equal zero"
 TOO_MANY_ROWS = f"generate_series gives more than {SERIES_MAX} rows"
 CHECKED = 1_000  # rows between two checks whether the statement was canceled

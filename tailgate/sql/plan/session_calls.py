@@ -114,7 +114,7 @@ def separated(relation: Relation, first: int) -> Numbered:
     """
     if not any(_calls(*_scalars(node), kind=_is_stable) for node in nodes(relation)):
         return _separated(relation, first)
-    if _moves_sequences(relation):
+    if moves_constants(relation):
         return Numbered(relation)
     constants: list[SessionCall] = []
 
@@ -139,9 +139,10 @@ def separated(relation: Relation, first: int) -> Numbered:
     return replace(numbered, constants=tuple(constants))
 
 
-def _moves_sequences(relation: Relation) -> bool:
-    """Returns whether a plan calls nextval or setval for a sequence whose value it also takes as constant."""
-    parts = (part for node in nodes(relation) for scalar in _scalars(node) for part in walk(scalar) if isinstance(part, Call))
+def moves_constants(*relations: Relation) -> bool:
+    """Returns whether the plans of a statement call nextval or setval for a sequence whose value they also take as constant."""
+    every = (node for relation in relations for node in nodes(relation))
+    parts = (part for node in every for scalar in _scalars(node) for part in walk(scalar) if isinstance(part, Call))
     calls = {(part.function, _session_call(part).sequence) for part in parts if part.function.name in SEQUENCE_FUNCTIONS}
     moved = {sequence for function, sequence in calls if function.name in ("nextval", "setval")}
     constant = {sequence for function, sequence in calls if function in STABLE_FUNCTIONS.values()}

@@ -270,7 +270,7 @@ def pg_index(catalog: Catalog) -> Iterator[Row]:
 
 def _operator_classes(index: Index, types: Iterable[Type]) -> list[int]:
     """Returns the oids of the operator classes of an index."""
-    method = next(each for name, each in METHODS.items() if name == index.method)
+    method = METHODS[index.method]
     classes = index.operator_classes or ("",) * len(index.elements)  # columns of INCLUDE have none
     names = (name or method.default_class(type) for name, type in zip(classes, types, strict=False))
     return [_operator_class_oids().get((ACCESS_METHOD[index.method], name or ""), 0) for name in names]

@@ -148,16 +148,23 @@ def _index_names(table: Item, catalog: Catalog) -> set[str]:
     return key | {index.name for index in catalog.each(Index) if table.id in index.depends}
 
 
+def _is_clustered(table: Item, catalog: Catalog) -> bool:
+    """Returns whether the index that CLUSTER has stored still exists."""
+    clustered = table.storage.clustered
+    return clustered in catalog.items or (clustered == 0 and isinstance(table, Table) and table.key is not None)
+
+
 async def cluster(session: Session, bound: Bound, statement: s.Cluster, values: Sequence[object]) -> str:
     """Stores which index CLUSTER names, for the system catalog. The order of a table's rows is not stored."""
     if statement.table is None:
         check_outside_block(session, "CLUSTER")
         return "CLUSTER"
     table = _maintained(session, statement.table)
-    clustered = table.storage.clustered
-    if statement.index is None and (clustered is None or (clustered and clustered not in session.catalog.items)):
+    if statement.index is None and not _is_clustered(table, session.catalog):
         raise e.UndefinedObject(f'there is no previously clustered index for table "{table.name}"')
-    if statement.index is None or clustered_index(table, statement.index, session.catalog) == clustered or not isinstance(table, Table):
+    if statement.index is None or clustered_index(table, statement.index, session.catalog) == table.storage.clustered:
+        return "CLUSTER"
+    if not isinstance(table, Table):
         return "CLUSTER"
     name = session.catalog.name_of(table)
     altering = s.AlterTable(name, (SetClustered(statement.index),))

@@ -98,7 +98,9 @@ def _bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recurs
         union = union.input
     assert isinstance(union, UnionAll)
     for i, (field, before) in enumerate(zip(union.columns, base.columns, strict=True), 1):
-        overall, initial = ((t.name, t.is_array, t.multidimensional, t.general) for t in (field.type, before.type))
+        overall, initial = (
+            (t.name, t.is_array, t.multidimensional, t.general, t.modifiers if t.general else ()) for t in (field.type, before.type)
+        )
         if overall != initial:
             shown = str(before.type if field.type.general else bare_type(before.type))
             raise DatatypeMismatch(

@@ -23,10 +23,10 @@ from tailgate.lake.errors import (
 from tailgate.lake.sortable import KEY_DIGITS, KEY_SCALE
 from tailgate.sql import interruption
 from tailgate.sql.compute.registry import udf
-from tailgate.sql.compute.series import NUMERIC_SERIES_MAX, ZERO_STEP
+from tailgate.sql.compute.series import NUMERIC_SERIES_DIGITS_MAX, NUMERIC_SERIES_MAX, ZERO_STEP
 from tailgate.values.numbers import numerics
 from tailgate.values.numeric import arithmetic, moments, powers
-from tailgate.values.numeric.scales import WIDE
+from tailgate.values.numeric.scales import WIDE, scale_of
 
 CHECKED_EVERY = 1_000  # values of a sum: whether the statement is to end
 KEY_LIMIT = Decimal(10**KEY_DIGITS)
@@ -205,6 +205,8 @@ def general_series(first: Decimal, last: Decimal, step: Decimal) -> list[Decimal
     if distance.copy_abs() >= WIDE.multiply(step.copy_abs(), Decimal(NUMERIC_SERIES_MAX)):
         raise ProgramLimitExceeded(f"generate_series of numerics gives more than {NUMERIC_SERIES_MAX} rows")
     count = int(WIDE.divide_int(distance, step)) + 1
+    if count * (max(first.adjusted(), last.adjusted(), 0) + 1 + max(scale_of(first), scale_of(step))) > NUMERIC_SERIES_DIGITS_MAX:
+        raise ProgramLimitExceeded(f"generate_series of numerics gives more than {NUMERIC_SERIES_DIGITS_MAX} digits")
     series, current = [first], first
     for number in range(1, count):
         if number % CHECKED_EVERY == 0:

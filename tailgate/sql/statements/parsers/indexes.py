@@ -6,6 +6,7 @@ Source: PostgreSQL 15, "CREATE INDEX"; gram.y IndexStmt, index_elem. Materialize
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 from sqlglot import exp
 
@@ -18,7 +19,7 @@ from tailgate.sql.statements.definitions import CreateIndex, IndexMethod
 from tailgate.sql.statements.parsers.clauses import collation, column_names, if_not_exists, relation_name, since, where, with_options
 from tailgate.sql.statements.writes import Expression, IndexColumn
 
-METHODS: tuple[IndexMethod, ...] = ("btree", "hash", "gin", "gist", "spgist", "brin")
+METHODS: tuple[IndexMethod, ...] = get_args(IndexMethod)
 OTHER_METHODS = ("bloom", "rum", "hnsw", "ivfflat")  # of extensions
 FOLLOWING_WORDS = ("asc", "desc", "nulls")  # behind a column, where they are not the name of an operator class
 

@@ -25,19 +25,26 @@ BTREE: Classes = {  # patterns are compared in C order, as all texts are
     **dict.fromkeys(("text_ops", "varchar_ops", "text_pattern_ops", "varchar_pattern_ops"), TEXTS),
     **dict.fromkeys(("inet_ops", "cidr_ops"), NETWORKS),
     "bpchar_pattern_ops": ("bpchar",),
-    "record_ops": ("record",),
+    **dict.fromkeys(("record_ops", "record_image_ops"), ("record",)),
 }
-WITH_MINIMA = (
-    "bytea", "char", "name", "int8", "int2", "int4", "oid", "float4", "float8", "macaddr", "macaddr8", "bpchar", "time", "date",
-    "timestamp", "timestamptz", "interval", "timetz", "bit", "varbit", "numeric", "uuid",
+HASH: Classes = {name: types for name, types in BTREE.items() if name not in ("bit_ops", "varbit_ops", "money_ops", "record_image_ops")}
+WITH_DISTANCES = (
+    "int8", "int2", "int4", "oid", "float4", "float8", "macaddr", "macaddr8", "time", "date", "timestamp", "timestamptz", "interval",
+    "timetz", "numeric", "uuid",
 )  # fmt: skip
+WITH_HASHES = (*WITH_DISTANCES, "bytea", "char", "name", "bpchar")
+WITH_MINIMA = (*WITH_HASHES, "bit", "varbit")
 GIN: Classes = {"array_ops": ("array",), "jsonb_ops": ("jsonb",), "jsonb_path_ops": ("jsonb",)}
 GIST: Classes = {"range_ops": tuple(RANGES), "multirange_ops": tuple(MULTIRANGES), "inet_ops": NETWORKS}
-BRIN: Classes = {
+BRIN: Classes = {  # the default of a type is the first one
     **{f"{type}_minmax_ops": (type,) for type in WITH_MINIMA},
     "text_minmax_ops": TEXTS,
     "inet_inclusion_ops": NETWORKS,
     "range_inclusion_ops": tuple(RANGES),
+    **{f"{type}_minmax_multi_ops": (type,) for type in WITH_DISTANCES},
+    **{f"{type}_bloom_ops": (type,) for type in WITH_HASHES},
+    "text_bloom_ops": TEXTS,
+    **dict.fromkeys(("inet_minmax_ops", "inet_minmax_multi_ops", "inet_bloom_ops"), NETWORKS),
 }
 
 
@@ -50,16 +57,18 @@ class AccessMethod:
     included: bool = False
     multicolumn: bool = True
     ordered: bool = False
-    without_default: tuple[str, ...] = ("varchar_ops", "text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_ops", "cidr_ops")
+    without_default: tuple[str, ...] = (
+        "varchar_ops", "text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_ops", "cidr_ops", "record_image_ops"
+    )  # fmt: skip
 
     def default_class(self, type: Type) -> str | None:
         """Returns the operator class of a type without one in the statement, or None if there is none."""
         return next((name for name, types in self.classes.items() if _kind(type) in types and name not in self.without_default), None)
 
 
-METHODS: Mapping[IndexMethod, AccessMethod] = {
+METHODS: Mapping[str, AccessMethod] = {
     "btree": AccessMethod(BTREE, unique=True, included=True, ordered=True),
-    "hash": AccessMethod(BTREE, multicolumn=False),
+    "hash": AccessMethod(HASH, multicolumn=False),
     "gin": AccessMethod(GIN, without_default=("jsonb_path_ops",)),
     "gist": AccessMethod(GIST, included=True, without_default=("inet_ops",)),
     "spgist": AccessMethod({"range_ops": tuple(RANGES), "text_ops": TEXTS, "inet_ops": NETWORKS}, included=True, multicolumn=False),

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 from tailgate.lake import constraints
 from tailgate.lake.catalog import Catalog, Index, Item, Table
 from tailgate.lake.catalog.item_fields import ColumnStorage
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedObject, WrongObjectType
 from tailgate.lake.types import Type
+from tailgate.sql.statements.definitions import IndexMethod
 from tailgate.sql.statements.tables import (
     SetClustered,
     SetColumnStorage,
@@ -25,7 +27,6 @@ from tailgate.sql.statements.tables import (
     WithoutEffect,
 )
 from tailgate.sql.statements.values import Options
-from tailgate.sql.tables.storage import access_methods
 from tailgate.sql.tables.storage.parameters import changed
 
 STATISTICS_MAX = 10_000
@@ -66,7 +67,7 @@ def with_storage(
 def with_parameters(index: Index, options: Options) -> Index:
     """Returns an index after SET (…) or RESET (…), whose options are None. Raises 22023."""
     changes = ((name, None if value is None else str(value)) for name, value in options)
-    parameters = changed(index.storage.parameters, changes, next(method for method in access_methods.METHODS if method == index.method))
+    parameters = changed(index.storage.parameters, changes, cast(IndexMethod, index.method))
     return replace(index, storage=replace(index.storage, parameters=parameters))
 
 

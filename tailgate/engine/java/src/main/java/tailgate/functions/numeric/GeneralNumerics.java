@@ -24,6 +24,7 @@ public final class GeneralNumerics {
   private static final UTF8String QUOTE = UTF8String.fromString("\"");
   private static final long OVERFLOW = Long.MIN_VALUE;  // in place of a result that does not fit into a long
   private static final int SERIES_MAX = 1_000_000;  // rows of one call of generate_series()
+  private static final int SERIES_DIGITS_MAX = 100_000_000;  // of all its rows
   private static final int FACTORIAL_MAX = 32_177;  // a larger one has more digits than a numeric may have
   static final int GROUP = 4;  // digits
   static final int SIGNIFICANT_DIGITS = 16;  // at least, of a rounded result
@@ -291,7 +292,13 @@ public final class GeneralNumerics {
     if (distance.abs().compareTo(step.value().abs().multiply(BigDecimal.valueOf(SERIES_MAX))) >= 0) {
       throw new SqlError("54000", "generate_series of numerics gives more than " + SERIES_MAX + " rows");
     }
-    Object[] rows = new Object[distance.divideToIntegralValue(step.value()).intValue() + 1];
+    int count = distance.divideToIntegralValue(step.value()).intValue() + 1;
+    long digits = Math.max(Math.max(integerDigits(first), integerDigits(last)), 1)
+        + Math.max(first.value().scale(), step.value().scale());
+    if (count * digits > SERIES_DIGITS_MAX) {
+      throw new SqlError("54000", "generate_series of numerics gives more than " + SERIES_DIGITS_MAX + " digits");
+    }
+    Object[] rows = new Object[count];
     General current = first;
     for (int i = 0; i < rows.length; i++) {
       if (i > 0) current = generalAdd(current, step);
@@ -299,6 +306,8 @@ public final class GeneralNumerics {
     }
     return new GenericArrayData(rows);
   }
+
+  private static int integerDigits(General value) { return value.value().precision() - value.value().scale(); }
 
   private static void checkFinite(String name, General value) {
     if (!value.isFinite()) throw new SqlError("22023", name + " cannot be " + (value.isNan() ? "NaN" : "infinity"));
