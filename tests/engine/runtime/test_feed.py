@@ -22,6 +22,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 RECORDS_MAX = 50_000  # of a tick
 BACKLOG = 40_000  # records
 SINGLE_MAX = 200  # waiting records, up to which each has its tick
+TICKS_MAX = 400  # ticks of one record that may run at once
+PAUSE_S = 0.031  # between two polls at an ordinary rate
 BYTES_MAX = 32 << 20  # of a tick
 VALUE, OFFSET = 1, 4  # columns
 INTERVAL_S = 0.05  # of ticks; on a busy machine a record is fetched some 10 ms after it was sent
@@ -62,6 +64,10 @@ class Feed:
     def single(self, streams: set[str], tables: set[str]) -> None:
         """Sets the topics of which a tick reads one record while few wait."""
         self._stream.single(streams, tables)
+
+    def ticked(self) -> None:
+        """Counts a tick of a single record of another feed."""
+        self._stream.ticked()
 
     def commit(self, end: Any) -> None:
         self._stream.commit(end)
@@ -184,6 +190,59 @@ def test_constant_ticks_of_one_record_are_limited(feed: Feed, kafka: Kafka, name
         sizes += [len(batch) for batch in batches(feed)]
     assert sum(sizes) == 5 * SINGLE_MAX
     assert max(sizes) > 1
+
+
+def test_feeds_share_the_limit_of_ticks_of_one_record(feed: Feed, kafka: Kafka, name: str) -> None:
+    feed.single({name}, set())
+    for _ in range(TICKS_MAX + SINGLE_MAX):
+        feed.ticked()
+    produce(kafka, name, b"1", b"2", b"3")
+    until(lambda: feed.waiting() == 3)
+    assert batches(feed) == [[b"1", b"2", b"3"]]
+
+
+def test_records_that_have_waited_long_share_a_tick(session: Any, kafka: Kafka, name: str) -> None:
+    """Otherwise those behind them wait for slow ticks: of a busy machine, or of a log in a bucket."""
+    topics = (name, "waiting-others")
+    for topic in topics:
+        kafka.create_topic(topic)
+    feed = Feed(session, kafka, name, others=topics[1:])
+
+    def size() -> int:
+        """Returns the number of records that a tick would read now."""
+        return len(feed.rows(feed.end()))
+
+    try:
+        feed.single({name}, set())
+        for topic in topics:
+            produce(kafka, topic, b"1", b"2")
+        until(lambda: feed.waiting() == 4)
+        until(lambda: size() == 4)  # a record of another topic has waited for 2 seconds
+        feed.single(set(topics), set())
+        assert size() == 1
+        until(lambda: size() == 4)
+    finally:
+        feed.stop()
+        until(lambda: feeds(session) == 0)
+
+
+def test_many_records_are_not_fetched_one_by_one(feed: Feed, kafka: Kafka, name: str, session: Any) -> None:
+    clock, inbox = session._jvm.java.lang.System, session._jvm.tailgate.sources.InboxSource
+    feed.single({"others"}, set())
+    produce(kafka, name, *(b"v" for _ in range(SINGLE_MAX + 1)))
+    until(lambda: feed.waiting() > SINGLE_MAX)
+    feed.end()
+    inbox.nextTick(f"/nowhere/{name}", clock.nanoTime() + round(60e9))
+    producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0})
+    sizes = set()
+    began = time.monotonic()
+    while (elapsed := time.monotonic() - began) < SAMPLES * PAUSE_S:
+        producer.produce(name, b"v")
+        producer.poll(0)
+        sizes.add(feed.waiting())
+        time.sleep(0.001)
+    producer.flush()
+    assert len(sizes) <= elapsed / PAUSE_S + 2
 
 
 def test_single_records_have_the_order_of_their_times_and_tables_come_first(session: Any, kafka: Kafka, name: str) -> None:

@@ -39,13 +39,17 @@ final class Net {
 
   /** Adds a change. The caller may reuse the row. */
   void add(UnsafeRow row, long weight) {
-    long[] sum = rows.computeIfAbsent(row, () -> new long[1]);
+    long[] sum = rows.computeIfAbsent(row, () -> new long[2]);  // the weight, and the first change
     if (sum[0] == 0) size += row.getSizeInBytes() + OVERHEAD;
+    if (sum[1] == 0) sum[1] = weight;
     sum[0] += weight;
     if (size > memory) spill();
   }
 
-  /** Returns an Arrow stream of the rows whose changes cancel each other out, with the weight 0. Returns null if there are none. */
+  /**
+   * Returns an Arrow stream of the rows that are removed and then added again, with the weight 0. Returns null if there are none.
+   * A row that is added and then removed is none of them: it is one between two changes of a join, which the relation never has.
+   */
   Sent repeated(int relation) {
     if (parts != null) return null;  // there are few rows in a tick of one record
     try {
@@ -129,26 +133,26 @@ final class Net {
     Files.delete(part(i));
   }
 
-  private long write(WritableByteChannel out, boolean zero) throws IOException {
+  private long write(WritableByteChannel out, boolean repeated) throws IOException {
     try (ArrowChanges stream = new ArrowChanges(schema, out)) {
       long n = 0;
       for (int i = 0; i < (parts == null ? 1 : PARTS); i++) {
         if (parts != null) read(i);
-        n += write(stream, zero);
+        n += write(stream, repeated);
       }
       stream.end();
       return n;
     }
   }
 
-  /** Writes the rows with a weight of zero, or the others. */
-  private long write(ArrowChanges stream, boolean zero) throws IOException {
+  /** Writes the rows that are repeated, or those with a weight. */
+  private long write(ArrowChanges stream, boolean repeated) throws IOException {
     byte[][] batch = new byte[Math.min(rows.size(), ARROW_BATCH_ROWS)][];
     long[] weights = new long[batch.length];
     long n = 0, bytes = 0;
     int inBatch = 0;
     for (RowMap.Entry<long[]> e : rows) {
-      if ((e.value[0] == 0) != zero) continue;
+      if (repeated ? e.value[0] != 0 || e.value[1] >= 0 : e.value[0] == 0) continue;
       batch[inBatch] = e.key;
       weights[inBatch++] = e.value[0];
       bytes += e.key.length;

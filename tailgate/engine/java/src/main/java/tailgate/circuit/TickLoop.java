@@ -117,6 +117,9 @@ public final class TickLoop implements AutoCloseable {
     /** Leaves the records of the next tick for a later one. */
     void leave() { end = start; }
 
+    /** Counts a tick of a single record of another reader. */
+    void ticked() { if (stream instanceof KafkaFeed feed) feed.ticked(); }
+
     boolean hasSingle() { return stream instanceof KafkaFeed feed && feed.hasSingle(); }
 
     /** Returns the ranges that the next tick reads. */
@@ -335,6 +338,7 @@ public final class TickLoop implements AutoCloseable {
     if (wait > 0) {
       InboxSource.pause(folder, null, TimeUnit.MILLISECONDS.toNanos(wait), () -> closed);
       for (Input reader : readers) {
+        if (!reader.hasSingleTopics()) continue;
         if (reader.single() != null) reader.leave();
         try {
           reader.look();
@@ -413,7 +417,11 @@ public final class TickLoop implements AutoCloseable {
 
   private void committed() {
     ended = System.nanoTime();
-    for (Input reader : readers) reader.commit();
+    boolean single = readers.stream().anyMatch(reader -> reader.single() != null);
+    for (Input reader : readers) {
+      if (single && reader.single() == null) reader.ticked();
+      reader.commit();
+    }
     inbox.commit();
     hurries = readers.stream().anyMatch(Input::hasSingle);
     InboxSource.look(folder);  // a limit may have left records that rang before

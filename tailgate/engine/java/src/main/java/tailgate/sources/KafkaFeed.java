@@ -125,6 +125,7 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
   private KafkaConsumer<byte[], byte[]> consumer;
   private long queuedBytes;
   private RuntimeException failure;
+  private boolean crowded;  // whether so many records waited for the last tick that they are fetched just before each tick
   private boolean closed;
 
   /**
@@ -163,10 +164,19 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
   /** Returns the single record to which a tick with this end is limited, or null. */
   public static Single single(Offset end) { return end instanceof At at ? at.single : null; }
 
+  /** Counts a tick of a single record of another reader, with which this one shares the limit of such ticks. */
+  public synchronized void ticked() { singles.ticked(); }
+
+  /** Returns how many records wait that may each have a tick; {@link SingleRecords#most} if all records share one. */
   private int countSingles() {
     if (singles.none()) return 0;
     int count = 0;
-    for (Fetched f : queue) if (f.row != null && singles.has(f.partition.topic()) && ++count == SingleRecords.most()) break;
+    long now = System.currentTimeMillis();
+    for (Fetched f : queue) {
+      if (f.row == null) continue;
+      if (!singles.waits(f.partition.topic(), now - f.arrival)) return SingleRecords.most();
+      if (singles.has(f.partition.topic()) && ++count == SingleRecords.most()) break;
+    }
     return count;
   }
 
@@ -222,7 +232,7 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
     }
   }
 
-  private synchronized boolean fetchesAtOnce() { return singles.fetchesAtOnce(); }
+  private synchronized boolean fetchesAtOnce() { return !crowded && singles.fetchesAtOnce(); }
 
   private void pause() throws InterruptedException {
     TimeUnit.NANOSECONDS.sleep(PAUSE_MIN_NANOS);
@@ -349,6 +359,7 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
     long records = limit instanceof ReadMaxRows rows ? Math.min(TICK_RECORDS_MAX, rows.maxRows()) : TICK_RECORDS_MAX, bytes = 0;
     Map<TopicPartition, Long> ends = new HashMap<>(committed);
     boolean few = singles.allow(countSingles());
+    crowded = queue.size() >= SingleRecords.most();
     Single single = null;
     int entries = 0;
     for (Fetched f : queue) {

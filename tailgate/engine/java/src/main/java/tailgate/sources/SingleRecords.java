@@ -13,6 +13,8 @@ import java.util.concurrent.TimeUnit;
 final class SingleRecords {
   // limit of the records that wait, which take about a second
   private static final int WAITING_MAX = 200;
+  // longest waits of a record of these topics, and of one of another topic; after that all records share a tick
+  private static final long WAIT_MAX_MS = 5_000, OTHERS_WAIT_MAX_MS = 2_000;
   // ticks of one record that may run at once, and per second after that
   private static final double TICKS_MAX = 400, TICKS_PER_SECOND = 50;
   // With as many ticks left, records are fetched when they arrive, so that their order is known; otherwise just before each tick.
@@ -35,6 +37,9 @@ final class SingleRecords {
 
   /** Returns whether each of so many records may have its tick. */
   boolean allow(int waiting) { return waiting > 0 && waiting <= Math.min(WAITING_MAX, (int) left()); }
+
+  /** Returns whether a record that has waited for this long waits for further ticks of one record. */
+  boolean waits(String topic, long millis) { return millis <= (has(topic) ? WAIT_MAX_MS : OTHERS_WAIT_MAX_MS); }
 
   /** Returns the number of records from which on {@link #allow} is false. */
   static int most() { return WAITING_MAX + 1; }

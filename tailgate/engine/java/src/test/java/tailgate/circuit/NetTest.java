@@ -52,6 +52,20 @@ class NetTest {
     }
   }
 
+  /** A row between two changes of a join is no row of the relation. */
+  @Test void aRowThatIsAddedAndRemovedIsNotRepeated() throws Exception {
+    Net net = new Net(ROW, Net.MEMORY_MAX);
+    net.add(unsafe(1), 1);
+    net.add(unsafe(1), -1);
+    assertNull(net.repeated(7));
+    net.add(unsafe(2), -1);
+    net.add(unsafe(2), 1);
+    net.add(unsafe(3), 1);
+    Sent repeated = net.repeated(7);
+    assertEquals(1, repeated.n());
+    assertTrue(texts(repeated.bytes()).contains("2|0"));
+  }
+
   /** Most columns are copied from the bytes of the rows; the result is that of Spark's writer. */
   @Test void allTypesAreAsSparkWritesThem(@TempDir Path folder) throws Exception {
     StructType types = schema("a boolean, b tinyint, c smallint, d int, e bigint, f float, g double, h date, i timestamp, j timestamp_ntz,"
