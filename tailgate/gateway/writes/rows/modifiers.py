@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.lake import sortable
-from tailgate.lake.errors import NumericValueOutOfRange, StringDataRightTruncation, TailgateError
+from tailgate.lake.errors import StringDataRightTruncation, TailgateError
 from tailgate.lake.types import FRACTIONAL, MICROSECONDS, NUMERIC_PRECISION, Field, Type, arrow_schema
 from tailgate.sql.functions.casts import EPOCH
 from tailgate.values.numbers import general, numerics
@@ -168,10 +168,5 @@ def _limited(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
 def overflow(type: Type) -> TailgateError:
     """Returns the error for a number with too many digits for its type."""
     if not type.modifiers or not type.declared:
-        return NumericValueOutOfRange("value overflows numeric format")
-    precision, scale = type.modifiers
-    bound = f"10^{precision - scale}" if precision != scale else "1"
-    return NumericValueOutOfRange(
-        "numeric field overflow",
-        detail=f"A field with precision {precision}, scale {scale} must round to an absolute value less than {bound}.",
-    )
+        return numerics.overflow()
+    return numerics.field_overflow(*type.modifiers)
