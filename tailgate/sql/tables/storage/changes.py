@@ -120,31 +120,31 @@ def clustered_index(table: Item, name: str, catalog: Catalog) -> int:
     """Returns the id of an index of a relation, 0 for that of the key of stored rows. Raises 42704, 42809."""
     if isinstance(table, Table) and table.key is not None and name == constraints.primary_key_name(table):
         return 0
-    other = catalog.at(name, catalog.schema_of(table))
-    if other is None:
-        raise UndefinedObject(f'index "{name}" for table "{table.name}" does not exist')
-    if not isinstance(other, Index):
-        raise WrongObjectType(f'"{name}" is not an index')
-    if table.id not in other.depends:
-        raise WrongObjectType(f'"{name}" is not an index for table "{table.name}"')
-    if other.method not in ("btree", "gist"):
+    index = _index_of(table, name, catalog)
+    if index.method not in ("btree", "gist"):
         raise FeatureNotSupported(f'cannot cluster on index "{name}" because access method does not support clustering')
-    if other.condition is not None:
+    if index.condition is not None:
         raise FeatureNotSupported(f'cannot cluster on partial index "{name}"')
-    return other.id
+    return index.id
+
+
+def _index_of(table: Item, name: str, catalog: Catalog) -> Index:
+    """Returns an index of a relation by its name. Raises 42704, 42809."""
+    index = catalog.at(name, catalog.schema_of(table))
+    if index is None:
+        raise UndefinedObject(f'index "{name}" for table "{table.name}" does not exist')
+    if not isinstance(index, Index):
+        raise WrongObjectType(f'"{name}" is not an index')
+    if index.depends[0] != table.id:
+        raise WrongObjectType(f'"{name}" is not an index for table "{table.name}"')
+    return index
 
 
 def _replica_index(table: Table, name: str, catalog: Catalog) -> int:
     """Returns the id of a unique index, 0 for that of the key of stored rows. Raises 42704, 42809, 0A000."""
     key = next((key for key in constraints.keys_of(table, catalog) if key.name == name), None)
     if key is None:
-        other = catalog.at(name, catalog.schema_of(table))
-        if other is None:
-            raise UndefinedObject(f'index "{name}" for table "{table.name}" does not exist')
-        if not isinstance(other, Index):
-            raise WrongObjectType(f'"{name}" is not an index')
-        if other.depends[0] != table.id:
-            raise WrongObjectType(f'"{name}" is not an index for table "{table.name}"')
+        _index_of(table, name, catalog)
         raise WrongObjectType(f'cannot use non-unique index "{name}" as replica identity')
     if key.deferrable:
         raise FeatureNotSupported(f'cannot use non-immediate index "{name}" as replica identity')
