@@ -36,6 +36,7 @@ from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.statements.tables import Check, ForeignKey, Unique
 from tailgate.sql.tables.names import columns_part, free_name
+from tailgate.sql.tables.storage.access_methods import without_default_class
 
 INTEGERS, FLOATS, TEXTS = frozenset(("int2", "int4", "int8")), frozenset(("float4", "float8")), frozenset(("text", "varchar"))
 PERMANENT_ONLY = "constraints on permanent tables may reference only permanent tables"
@@ -102,18 +103,10 @@ def key_columns(unique: Unique, columns: Sequence[Field]) -> tuple[int, ...]:
 def check_key_types(types: Iterable[Type], what: str) -> None:
     """Raises 42704 for a type without an order, and 0A000 for one whose equal values have several stored forms."""
     for type in types:
-        check_indexable(type)
+        if type.name in INCOMPARABLE:
+            raise without_default_class(type, "btree")
         if type.name in SEVERAL_FORMS | {"record"} or type.is_array:
             raise FeatureNotSupported(f"{what} of type {type} is not supported")
-
-
-def check_indexable(type: Type) -> None:
-    """Raises 42704 for a type without an order."""
-    if type.name in INCOMPARABLE:
-        raise UndefinedObject(
-            f'data type {type} has no default operator class for access method "btree"',
-            hint="You must specify an operator class for the index or define a default operator class for the data type.",
-        )
 
 
 def unique_index(unique: Unique, table: Table, catalog: Catalog, id: int) -> Index:

@@ -133,8 +133,8 @@ def _classes(index: Index, relation: Item, statement: CreateIndex) -> tuple[str,
     types = [(relation.columns[e] if isinstance(e, int) else field_of(relation, e)).type for e in index.elements]
     if index.enforced:
         check_key_types(types, "a unique index on a column")
-    given = [column.operator_class for column in statement.columns] or [""] * len(types)
-    classes = tuple(operator_class(name, type, statement.method) for name, type in zip(given, types, strict=True))
+    names = [column.operator_class for column in statement.columns] or [""] * len(types)
+    classes = tuple(operator_class(name, type, statement.method) for name, type in zip(names, types, strict=True))
     return classes if any(classes) else ()
 
 

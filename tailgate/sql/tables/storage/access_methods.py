@@ -100,10 +100,7 @@ def operator_class(name: str, type: Type, method: IndexMethod) -> str:
     """Returns the operator class of a column, '' for the default of its type. Raises 42704 and 42804."""
     default = METHODS[method].default_class(type)
     if not name and default is None:
-        raise UndefinedObject(
-            f'data type {type} has no default operator class for access method "{method}"',
-            hint="You must specify an operator class for the index or define a default operator class for the data type.",
-        )
+        raise without_default_class(type, method)
     if not name or name == default:
         return ""
     if name not in METHODS[method].classes:
@@ -111,6 +108,14 @@ def operator_class(name: str, type: Type, method: IndexMethod) -> str:
     if _kind(type) not in METHODS[method].classes[name]:
         raise DatatypeMismatch(f'operator class "{name}" does not accept data type {type}')
     return name
+
+
+def without_default_class(type: Type, method: IndexMethod) -> UndefinedObject:
+    """Returns the error for a type that an index of the method does not accept without an operator class."""
+    return UndefinedObject(
+        f'data type {type} has no default operator class for access method "{method}"',
+        hint="You must specify an operator class for the index or define a default operator class for the data type.",
+    )
 
 
 def _kind(type: Type) -> str:
