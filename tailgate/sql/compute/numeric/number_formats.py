@@ -20,25 +20,23 @@ ROMAN_WIDTH = 15
 
 @udf("numeric", "text", to="text")
 def to_char_numeric(value: Decimal, pattern: str) -> str:
-    if not pattern:
-        return ""
-    p = parse(pattern)
-    if "RN" in p.flags:
-        return _roman(p, value)
-    if "EEEE" in p.flags:
-        return _scientific(p, value)
-    return _decimal(p, value, p.fraction_digits, ROUND_HALF_UP, negative=False)
+    return _numeric(value, pattern, general=False)
 
 
 @udf("general", "text", to="text")
 def to_char_general(value: Decimal, pattern: str) -> str:
+    return _numeric(value, pattern, general=True)
+
+
+def _numeric(value: Decimal, pattern: str, *, general: bool) -> str:
+    """Formats a numeric. One that is not general has no errors and the mantissas of floats, as in views of earlier versions."""
     if not pattern:
         return ""
     p = parse(pattern)
     if "RN" in p.flags:
-        return _roman(p, Decimal(to_integer("integer", 32, value)))
+        return _roman(p, Decimal(to_integer("integer", 32, value)) if general else value)
     if "EEEE" in p.flags:
-        return _scientific(p, value, carries=False) if value.is_finite() else _without_exponent(p, p.integer_digits)
+        return _scientific(p, value, carries=not general) if value.is_finite() else _without_exponent(p, p.integer_digits)
     return _decimal(p, value, p.fraction_digits, ROUND_HALF_UP, negative=False)
 
 
