@@ -116,7 +116,7 @@ class Shop:
     """TPC-H's tables and rows with the interface of a world, as `Views` expects it."""
 
     def __init__(self, server: duckdb.DuckDBPyConnection, seed: int, money: Type = MONEY) -> None:
-        """`money`: the type of the numerics, declared or GENERAL."""
+        """Makes the tables. `money`: the type of the numerics, declared or GENERAL."""
         self.server, self.random = server, random.Random(seed)
         self.tables = tuple(
             Table(i.id, i.name, tuple(replace(c, type=money) if c.type == MONEY else c for c in i.columns), i.key)
