@@ -140,19 +140,7 @@ class _Reader:
     def _repeated(self, flags: frozenset[str]) -> str:
         """Reads an operand with its quantifier."""
         atom = self._atom(flags)
-        low = high = 1
-        match = REPEAT.match(self.pattern, self.at)
-        if sign := next((sign for sign in "*+?" if self.accept(sign)), ""):
-            low, high = int(sign == "+"), 1 if sign == "?" else REPEATS_MAX
-        elif match:
-            self.at = match.end()
-            low = int(match[1])
-            high = low if match[2] is None else int(match[3]) if match[3] else REPEATS_MAX
-            if high < low or max(low, high) > REPEATS_MAX:
-                raise self.invalid()
-            sign = f"{{{low}}}" if high == low else f"{{{low},{'' if high == REPEATS_MAX else high}}}"
-        elif self.pattern.startswith("{", self.at):
-            raise self.invalid()
+        sign = next((sign for sign in "*+?" if self.accept(sign)), "") or self._repetitions()
         if not sign:
             return atom
         if self.accept("?"):
@@ -161,6 +149,20 @@ class _Reader:
             self._be_atomic()
             return atom + sign + "+" * self._keeps_atomic
         return atom + sign
+
+    def _repetitions(self) -> str:
+        """Reads {low}, {low,} or {low,high}; returns an empty text if none follows."""
+        match = REPEAT.match(self.pattern, self.at)
+        if match is None:
+            if self.pattern.startswith("{", self.at):
+                raise self.invalid()
+            return ""
+        self.at = match.end()
+        low = int(match[1])
+        high = low if match[2] is None else int(match[3]) if match[3] else REPEATS_MAX
+        if not low <= high <= REPEATS_MAX:
+            raise self.invalid()
+        return f"{{{low}}}" if high == low else f"{{{low},{'' if high == REPEATS_MAX else high}}}"
 
     def _be_atomic(self) -> None:
         """Notes that the pattern has a part that is not tried again. Raises 0A000 if Python has no such parts."""
@@ -326,7 +328,7 @@ class _Reader:
     def _class_escape(self, flags: frozenset[str]) -> c.Ranges | None:
         """Reads what follows a backslash and means a class; None for other escapes, of which it reads nothing."""
         char = self.pattern[self.at : self.at + 1]
-        if char.lower() in c.LETTERS and char:
+        if char.lower() in c.LETTERS:
             self.at += 1
             of = c.LETTERS[char.lower()]
         elif char in ("p", "P"):
