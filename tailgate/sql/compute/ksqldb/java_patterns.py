@@ -50,6 +50,18 @@ def translated(pattern: str) -> JavaPattern:
     return JavaPattern(text, reader.linear, _Reader(pattern, atomic=False).all() if reader.is_atomic else text, reader.names)
 
 
+def group_number(text: str, at: int, groups: int) -> tuple[int, int]:
+    """Reads the number of a group: one digit, and as many more as a group that exists has. Returns it and the place after it.
+
+    >>> group_number("$123", 1, groups=20)
+    (12, 3)
+    """
+    number, at = int(text[at]), at + 1
+    while at < len(text) and text[at] in "0123456789" and (longer := number * 10 + int(text[at])) <= groups:
+        number, at = longer, at + 1
+    return number, at
+
+
 class _Reader:
     """Reads a pattern from left to right. `flags`: those that are on, of i, u, s, m, d and x. `atomic`: whether to keep atomic parts."""
 
@@ -191,8 +203,6 @@ class _Reader:
                 raise self.invalid()
             case "{":
                 self.at -= 1
-                if not REPEAT.match(self.pattern, self.at):
-                    raise self.invalid()
                 return "(?:)"
         return self._literal(char, flags)
 
@@ -244,7 +254,8 @@ class _Reader:
         """Reads what follows a backslash."""
         char = self.next()
         if char in "123456789":
-            return self._reference(self._group_number(char), flags)
+            number, self.at = group_number(self.pattern, self.at - 1, self.groups)
+            return self._reference(number, flags)
         if char == "k":
             if not self.accept("<"):
                 raise self.invalid()
@@ -253,23 +264,13 @@ class _Reader:
                 raise self.invalid()
             return self._reference(self.names[name], flags)
         if char == "Q":
-            return self._quoted(flags)
+            return "".join(self._literal(char, flags) for char in self._literal_text())  # a quantifier applies to the last one
         if char in "bBAzZGRX":
             return self._boundary(char)
         self.at -= 1
         if (of := self._class_escape(flags)) is not None:
             return c.written(of)
         return self._literal(self._character(), flags)
-
-    def _group_number(self, digit: str) -> int:
-        """Reads the number of a group: as many digits as a group that exists has."""
-        number = int(digit)
-        while self.at < len(self.pattern) and self.pattern[self.at] in "0123456789":
-            longer = number * 10 + int(self.pattern[self.at])
-            if longer > self.groups:
-                break
-            number, self.at = longer, self.at + 1
-        return number
 
     def _reference(self, number: int, flags: frozenset[str]) -> str:
         self.linear = False
@@ -278,10 +279,6 @@ class _Reader:
         if "i" not in flags:
             return f"(?:\\{number})"
         return f"(?i:\\{number})" if "u" in flags else f"(?ai:\\{number})"
-
-    def _quoted(self, flags: frozenset[str]) -> str:
-        """Reads a literal text up to \\E or the end. A quantifier applies to its last character."""
-        return "".join(self._literal(char, flags) for char in self._literal_text())
 
     def _boundary(self, char: str) -> str:
         if char == "A":

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, InvalidRegularExpression
-from tailgate.sql.compute.ksqldb.java_patterns import JavaPattern, translated
+from tailgate.sql.compute.ksqldb.java_patterns import JavaPattern, group_number, translated
 from tailgate.sql.compute.regexp.ambiguity import analyze
 from tailgate.sql.compute.regexp.functions import all_matches
 from tailgate.sql.compute.regexp.patterns import CACHE_MAX, PATTERN_MAX
@@ -88,10 +88,8 @@ def _expanded(replacement: str, match: Match, names: Mapping[str, int]) -> str:
         digits, groups = reference[2], len(match.groups())
         if digits is None or int(digits[0]) > groups:
             raise InvalidParameterValue("illegal group reference")
-        number, used = int(digits[0]), 1
-        while used < len(digits) and (longer := number * 10 + int(digits[used])) <= groups:
-            number, used = longer, used + 1
-        return (match[number] or "") + digits[used:]
+        number, end = group_number(digits, 0, groups)
+        return (match[number] or "") + digits[end:]
 
     return REFERENCE.sub(text_of, replacement)
 
