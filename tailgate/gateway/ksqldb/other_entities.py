@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 from tailgate.gateway.ksqldb import lists
+from tailgate.gateway.ksqldb.fields import Entity
 from tailgate.sql.ksqldb import functions
 from tailgate.sql.ksqldb.declared.refusals import OF_STREAMS, STREAMS
 from tailgate.sql.statements import Show
 
-Entity = dict[str, Any]
 BETWEEN_ARGUMENTS = re.compile(r", (?![^<]*>)")
 
 
@@ -29,13 +28,7 @@ def entity(show: Show, setting: Callable[[str], str]) -> Entity:
     return {
         "@type": "properties",
         "properties": [
-            {
-                "name": f"{STREAMS}{name}" if name in OF_STREAMS else name,
-                "scope": "KSQL",
-                "value": value or None,
-                "editable": effect == "obeyed",
-                "level": "Query",
-            }
+            {"name": _full_name(name), "scope": "KSQL", "value": value or None, "editable": effect == "obeyed", "level": "Query"}
             for name, value, effect in lists.properties(setting)
         ],
         "overwrittenProperties": [],
