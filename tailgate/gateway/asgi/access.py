@@ -66,6 +66,5 @@ def _hostname(host: str) -> str:
         return ""
 
 
-@lru_cache(HOSTS_CACHED)
 def _is_local(host: str) -> bool:
     return host.removeprefix("::ffff:").startswith("127.") or host == "::1"
