@@ -124,7 +124,7 @@ class Session:
     def interrupt(self) -> None:
         """Ends the statement that runs with an error, also if the gateway has not begun it; a cancel request would be lost then.
 
-        Closing the connection would leave who waits for its rows waiting.
+        If the connection were closed, a wait for its rows would not end.
         """
         if self.connection.closed:
             return

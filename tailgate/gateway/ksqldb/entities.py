@@ -176,7 +176,7 @@ def _described_query(item: Item, plan: Sequence[str], catalog: Catalog, may_see:
 
 @dataclass(frozen=True)
 class QueryDescription:
-    """What the API says of a query. `plan`: the lines of the plan of its view. `state`: None if it does not run."""
+    """The description of a query in the API. `plan`: the lines of the plan of its view. `state`: None if it does not run."""
 
     id: str
     text: str

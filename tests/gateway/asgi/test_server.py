@@ -83,7 +83,7 @@ class Served:
 
 
 class Transport(asyncio.Transport):
-    """A transport that keeps what is written."""
+    """A transport that keeps the bytes of all writes."""
 
     def __init__(self) -> None:
         super().__init__()
