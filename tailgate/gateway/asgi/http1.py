@@ -18,7 +18,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from uvicorn.server import ServerState
-from wsproto.events import Ping  # Hypercorn brings it
+from wsproto.events import Ping
 
 from tailgate.gateway.asgi import limits
 
