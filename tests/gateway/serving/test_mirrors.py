@@ -171,10 +171,10 @@ def test_a_commit_that_fails(model: ModelLake, run, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(mirrors, "RETRY", 0.01)
 
     async def work() -> None:
-        dropped, kept = (model.create(name, NARROW, (0,)) for name in "vw")
-        model.tick({dropped.id: [((1, "x"), 1)], kept.id: [((1, "x"), 1)]})
+        dropped, other = (model.create(name, NARROW, (0,)) for name in "vw")
+        model.tick({dropped.id: [((1, "x"), 1)], other.id: [((1, "x"), 1)]})
         async with serving(model) as server:
-            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([dropped, kept])))
+            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([dropped, other])))
             writer: Any = Failing(server.mirrors._writer)
             server.mirrors._writer = writer
             model.drop(dropped)
@@ -184,34 +184,42 @@ def test_a_commit_that_fails(model: ModelLake, run, monkeypatch: pytest.MonkeyPa
             with server.queries.snapshot() as snapshot:
                 assert snapshot.shared == frozenset()
             assert server._sandbox.cursor().execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("clock",)]
-            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([kept])))
-            time = model.tick({kept.id: [((1, "x"), -1), ((1, "y"), 1)]})
+            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([other])))
+            time = model.tick({other.id: [((1, "x"), -1), ((1, "y"), 1)]})
             await server.progress.wait(time - 1, 10)
             with server.queries.snapshot() as snapshot, snapshot.use() as connection:
-                assert kept.id in snapshot.shared
-                assert bag(mirror.rows(connection, mirror.shape(kept))) == {(1, "y"): 1}
+                assert other.id in snapshot.shared
+                assert bag(mirror.rows(connection, mirror.shape(other))) == {(1, "y"): 1}
 
     run(work)
 
 
+def ticks_applied(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Returns a list to which each update of a mirror's table adds the number of ticks whose changes it applies."""
+    applied: list[int] = []
+    apply = tables.Tables.apply
+
+    def counted(self: tables.Tables, connection: duckdb.DuckDBPyConnection, table: tables.Table, parts: Sequence[pa.Table]) -> None:
+        applied.append(len(parts))
+        apply(self, connection, table, parts)
+
+    monkeypatch.setattr(tables.Tables, "apply", counted)
+    return applied
+
+
 def test_a_fill_that_is_far_behind(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has the changes of a bounded number of entries in memory."""
+    """The changes of a bounded number of entries are in memory at once."""
     monkeypatch.setattr(mirrors, "ENTRIES_AT_ONCE", 10)
     filling, may_end = threading.Event(), threading.Event()
-    applied: list[int] = []
-    fill, apply = tables.Tables.fill, tables.Tables.apply
+    fill = tables.Tables.fill
 
     def late(self: tables.Tables, *arguments: Any, **options: Any) -> tables.Table:
         filling.set()
         assert may_end.wait(60)
         return fill(self, *arguments, **options)
 
-    def counted(self: tables.Tables, connection: duckdb.DuckDBPyConnection, table: tables.Table, parts: Sequence[pa.Table]) -> None:
-        applied.append(len(parts))
-        apply(self, connection, table, parts)
-
     monkeypatch.setattr(tables.Tables, "fill", late)
-    monkeypatch.setattr(tables.Tables, "apply", counted)
+    applied = ticks_applied(monkeypatch)
 
     async def work() -> None:
         item = model.create("v", NARROW, (0,))
@@ -434,12 +442,6 @@ def test_a_dropped_relation_leaves_memory(model: ModelLake, run) -> None:
 @pytest.mark.parametrize("wide", [True, False])
 def test_far_behind(model: ModelLake, run, seed: int, keyed: bool, wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many new entries are applied in bounded transactions, up to the newest one, the changes of a relation at once."""
-    applied: list[int] = []
-    apply = tables.Tables.apply
-
-    def counted(self: tables.Tables, connection: duckdb.DuckDBPyConnection, table: tables.Table, parts: Sequence[pa.Table]) -> None:
-        applied.append(len(parts))
-        apply(self, connection, table, parts)
 
     async def work() -> None:
         item = model.create("v", WIDE if wide else NARROW, (0,) if keyed else None)
@@ -450,7 +452,7 @@ def test_far_behind(model: ModelLake, run, seed: int, keyed: bool, wide: bool, m
             ready.result()
         for _ in range(200):
             model.tick({item.id: source.changes()})
-        monkeypatch.setattr(tables.Tables, "apply", counted)
+        applied = ticks_applied(monkeypatch)
         await server.start()
         while server.progress.time < model.writer.newest.time:
             await server.progress.wait(server.progress.time, 5)
