@@ -28,7 +28,6 @@ PAUSE_S = 0.2  # between two statements
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     turns.add_load(parser, rate=1_000, changes=50)
-    parser.add_argument("--warm-up", type=float, default=15, metavar="SECONDS", help="before the first statement (%(default)s)")
     parser.add_argument("--statements", type=int, default=30, help="of each kind (%(default)s)")
     return parser.parse_args()
 

@@ -87,14 +87,14 @@ def add_options(parser: argparse.ArgumentParser, rate: float, changes: float, se
     """Adds the options of a run of `freshness`, with these defaults."""
     add_load(parser, rate, changes)
     parser.add_argument("--for", dest="seconds", type=float, default=seconds, metavar="SECONDS", help="measured interval (%(default)s)")
-    parser.add_argument("--warm-up", type=float, default=15, metavar="SECONDS", help="before the measured interval (%(default)s)")
 
 
 def add_load(parser: argparse.ArgumentParser, rate: float, changes: float) -> None:
-    """Adds the options of the load, with these defaults."""
+    """Adds the options of the load and its warm-up, with these defaults."""
     parser.add_argument("--rate", type=float, default=rate, help="orders per second (%(default)s)")
     parser.add_argument("--changes", type=float, default=changes, help="changes of customers per second (%(default)s)")
     parser.add_argument("--customers", type=int, default=10_000, help="an even number (%(default)s)")
+    parser.add_argument("--warm-up", type=float, default=15, metavar="SECONDS", help="before the measurement (%(default)s)")
 
 
 def freshness(make: Make, workload: Workload, rate: float, changes: float, warm_up: float, seconds: float, parts: int = 1) -> Freshness:
