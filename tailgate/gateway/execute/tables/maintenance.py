@@ -20,7 +20,6 @@ from tailgate.gateway.session.transactions import State
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Catalog, Index, Item, MaterializedView, Source, Table, View
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.constraints import primary_key_name
 from tailgate.lake.keywords import quoted
 from tailgate.lake.readers.failed import failure
 from tailgate.sql import statements as s
@@ -126,7 +125,7 @@ def reindex(session: Session, bound: Bound, statement: s.Reindex, values: Sequen
             _check_owner(session, item)
         case "table":
             table = _maintained(session, name)
-            if not _index_names(table, catalog):
+            if not _has_key(table) and not any(table.id in index.depends for index in catalog.each(Index)):
                 session.notice(f'table "{table.name}" has no indexes to reindex')
         case "schema":
             schema = catalog.schema(name.name)
@@ -142,16 +141,15 @@ def reindex(session: Session, bound: Bound, statement: s.Reindex, values: Sequen
     return "REINDEX"
 
 
-def _index_names(table: Item, catalog: Catalog) -> set[str]:
-    """Returns the names of a relation's indexes, with that of its primary key."""
-    key = {primary_key_name(table)} if isinstance(table, Table) and table.key is not None else set[str]()
-    return key | {index.name for index in catalog.each(Index) if table.id in index.depends}
+def _has_key(table: Item) -> bool:
+    """Returns whether a relation has a primary key, whose index is no item of the catalog."""
+    return isinstance(table, Table) and table.key is not None
 
 
 def _is_clustered(table: Item, catalog: Catalog) -> bool:
     """Returns whether the index that CLUSTER has stored still exists."""
     clustered = table.storage.clustered
-    return clustered in catalog.items or (clustered == 0 and isinstance(table, Table) and table.key is not None)
+    return clustered in catalog.items or (clustered == 0 and _has_key(table))
 
 
 async def cluster(session: Session, bound: Bound, statement: s.Cluster, values: Sequence[object]) -> str:
