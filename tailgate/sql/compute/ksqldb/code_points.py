@@ -95,9 +95,11 @@ def category(name: str) -> Ranges | None:
 def _categories() -> tuple[tuple[str, Ranges], ...]:
     """Returns the code points of each general category."""
     of: dict[str, list[tuple[int, int]]] = {}
-    for name, group in groupby(range(MAX + 1), lambda point: unicodedata.category(chr(point))):
-        points = list(group)
-        of.setdefault(name, []).append((points[0], points[-1]))
+    begin = 0
+    for name, group in groupby(map(unicodedata.category, map(chr, range(MAX + 1)))):
+        end = begin + len(list(group))
+        of.setdefault(name, []).append((begin, end - 1))
+        begin = end
     return tuple((name, tuple(pairs)) for name, pairs in of.items())
 
 
