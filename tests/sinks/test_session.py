@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 import time
 import uuid
@@ -22,6 +20,7 @@ from tailgate.sinks.failures import Fenced, Replaced
 from tailgate.sinks.progress import Progress
 from tailgate.sinks.session import Session
 from tailgate.sinks.settings import Settings
+from tests.chaos.forgetting import forgetting
 from tests.sinks.feed import records, until
 
 SINK = 16400
@@ -206,15 +205,8 @@ def test_a_transaction_that_a_killed_broker_has_forgotten(tmp_path: Path, lake_i
         first = opened(kafka, lake_id)
         first.commit([Event(b"k", b"1")], reached)
         sees(kafka, topic, [(b"k", b"1")])
-        (transactions,) = kafka.data.glob("log/__transaction_state-*/*.log")
-        size = transactions.stat().st_size
-        with pytest.raises(RuntimeError):
+        with forgetting(kafka), pytest.raises(RuntimeError):
             first.commit([Event(b"k", b"2")], Progress(4, 1001, 0, True, "a"), dies)
-        assert transactions.stat().st_size > size
-        os.kill(kafka.pid, signal.SIGKILL)
-        kafka.stop()
-        os.truncate(transactions, size)
-        kafka.start()
         for _ in range(SESSIONS_MAX):  # the broker may refuse the sequence numbers of the next session, which a worker replaces
             session = opened(kafka, lake_id)
             assert session.progress == reached

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -25,6 +24,7 @@ from tailgate.operations.watch.delivery import Deliverer
 from tailgate.operations.watch.notifications import Writer
 from tailgate.operations.watch.targets.topics import Topic
 from testing.engine_process import until
+from tests.chaos.forgetting import forgetting
 from tests.wire.live import Live
 
 pytestmark = pytest.mark.kafka
@@ -108,17 +108,10 @@ def test_a_transaction_that_a_killed_broker_has_forgotten(tmp_path: Path, monkey
     topic = Topic("alerts", kafka.address, lake.id, dict, lambda notification: True, "7")
     try:
         until(lambda: topic.send(first) is None, 30)
-        (transactions,) = kafka.data.glob("log/__transaction_state-*/*.log")
-        size = transactions.stat().st_size
-        with monkeypatch.context() as patch:
+        with forgetting(kafka), monkeypatch.context() as patch:
             patch.setattr(crash, "point", killed)
             with pytest.raises(RuntimeError):
                 topic.send(second)
-        assert transactions.stat().st_size > size
-        os.kill(kafka.pid, signal.SIGKILL)
-        kafka.stop()
-        os.truncate(transactions, size)
-        kafka.start()
         topic.close()
         until(lambda: topic.send(second) is None, 60)
         assert [body["id"] for body in committed(kafka, "alerts")] == [1, 2]
