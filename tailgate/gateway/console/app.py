@@ -10,6 +10,7 @@ needs a header field that such a page cannot send (`Tailgate-Console`), and the 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 from collections.abc import Awaitable, Callable
@@ -85,14 +86,12 @@ class Console:
 
 def _text(data: bytes) -> str:
     """Returns the statement of a request. Raises 400."""
-    try:
-        document = json.loads(data)
-    except ValueError:
-        document = None
-    text = document.get("sql") if isinstance(document, dict) else None
-    if not isinstance(text, str) or "\0" in text:
-        raise Refused(400, 'The body must be a JSON object with the text "sql"')
-    return text
+    with contextlib.suppress(ValueError, RecursionError):  # a half of a surrogate pair is not a character
+        document = json.loads(data.decode())
+        text = document.get("sql") if isinstance(document, dict) else None
+        if isinstance(text, str) and b"\0" not in text.encode():
+            return text
+    raise Refused(400, 'The body must be a JSON object with the text "sql"')
 
 
 def _guarded(endpoint: Endpoint) -> Endpoint:

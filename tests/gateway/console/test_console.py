@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from pathlib import Path
 
@@ -113,6 +114,10 @@ def test_a_console_that_stops_ends_its_statements(world: World) -> None:
     connection.close()
 
 
+# of surrogate pairs
+HALVES = (b'{"sql": "SELECT \\ud800"}', b'{"sql": "SELECT \xed\xa0\x80"}', json.dumps({"sql": "SELECT \ud800"}).encode("utf-16"))
+
+
 def test_requests_of_other_sites_are_refused(web: Web) -> None:
     statement = {"sql": "SELECT 1"}
     mark = {"Tailgate_Console": "1"}
@@ -121,7 +126,7 @@ def test_requests_of_other_sites_are_refused(web: Web) -> None:
     assert web.request("POST", "/statement", statement, Origin=f"http://127.0.0.1:{web.port}", **mark)[0] == 200
     assert web.request("POST", "/statement", statement, Host="evil.example", **mark)[0] == 403
     assert web.request("GET", "/", Host="evil.example")[0] == 403
-    for body in (b"", b"[]", b'{"sql": 1}', b'{"sql": "SELECT \\u0000"}', b"\xff"):
+    for body in (b"", b"[]", b'{"sql": 1}', b'{"sql": "SELECT \\u0000"}', b"\xff", b"[" * 9_999, *HALVES):
         assert web.request("POST", "/statement", body, **mark)[0] == 400
     assert web.request("POST", "/statement", b" " * (limits.REQUEST_BYTES_MAX + 1), **mark)[0] == 413
 

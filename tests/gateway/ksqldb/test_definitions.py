@@ -186,6 +186,13 @@ def test_terminate_deletes_topics_with_their_items(connection: psycopg.Connectio
     assert len(rows(connection, "SHOW QUERIES")) == 1
 
 
+def test_bodies_are_utf_8_with_whole_characters(api: Api) -> None:
+    text = json.dumps({"ksql": "SHOW STREAMS; -- \ud800"})
+    for body in (text.encode(), text.encode("utf-16"), b'{"ksql": "SHOW STREAMS; -- \xed\xa0\x80"}'):
+        status, document = api.failed("/ksql", body)
+        assert (status, document["message"]) == (400, "Malformed JSON in the request body")
+
+
 def test_large_patterns_of_terminate_do_not_block_other_requests(api: Api) -> None:
     with ThreadPoolExecutor(1) as executor:
         patterns = [rf"{n}\pL{{100}}" for n in range(20)]  # each takes 400 ms alone
