@@ -5,7 +5,8 @@
 Each part starts a broker and a Tailgate; all processes run on two cores.
 
     definitions   the time of CREATE STREAM, CREATE STREAM and TABLE … AS over an empty topic, and DROP, with 100 items in place
-    chain         the delay from the producer's call to the topic of the third of three chained queries, at 1,000 events/s
+    chain         the delay from the producer's call to the topic of the third of three chained queries, at 1,000 events/s,
+                  after a warm-up as that of bench/freshness.py
     projection    records per second from a JSON topic through a query without state to a JSON topic
     join          1,000,000 ratings joined as of arrival with 10,000 customers, each changed once, from the first record
     pull          pull queries by key over 16 connections, while the table changes
@@ -50,6 +51,7 @@ REPEATED = 10  # statements of each kind
 READINGS = "CREATE STREAM readings (k VARCHAR KEY, id BIGINT, area VARCHAR) WITH (kafka_topic = 'readings', value_format = 'json');"
 KEYS = 1_000
 EVERY_S = 0.002  # between two batches of a load
+WARM_UP_S = 15  # of chained queries, while the JVM compiles
 CHANGE_S = 0.1  # between two changes that push queries wait for
 
 
@@ -77,7 +79,8 @@ def chain(system: System, chosen: argparse.Namespace) -> dict[str, float]:
     system.run("CREATE STREAM first AS SELECT k, id, UCASE(area) AS area FROM readings;")
     system.run("CREATE STREAM second AS SELECT k, id, area FROM first WHERE id >= 0;")
     system.run("CREATE STREAM third AS SELECT k, id, CONCAT(area, '!') AS area FROM second;")
-    rate, warm = 1_000, 5_000
+    rate = 1_000
+    warm = WARM_UP_S * rate
     count = round(chosen.seconds * rate) + warm
     sent = [0.0] * count
 

@@ -10,6 +10,9 @@ A weight of n becomes n events. Events are ordered by the bytes of the key. With
 come first, then all insertions, each ordered by the bytes of the row. A reader that applies events
 one by one therefore never has more rows than at the start or the end of the time.
 
+Events of new rows alone, such as those of a snapshot, are made when they are read (`NewRows`): their encoded
+rows take less memory in Arrow than as objects.
+
 Rows are paired by the sink's KEY, because an event has one message key, or else by the relation's
 key. UPSERT with a key that is not unique (NOT ENFORCED) writes all new rows of the key in the order of
 their bytes; the last one wins.
@@ -20,11 +23,13 @@ Source: Materialize, interchange/envelopes: befores and afters of one key are zi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Literal, NamedTuple, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailgate.lake.clients import message_time
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
@@ -35,6 +40,7 @@ from tailgate.sinks.headers import NO_METADATA, EventMetadata, Headers, headers_
 from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
 
 MICROS_PER_MILLISECOND = 1000
+PIECE_ROWS = 10_000  # rows that are encoded at once: their values and bytes are objects meanwhile
 Envelope: TypeAlias = Literal["debezium", "upsert", "none"]
 
 
@@ -45,6 +51,42 @@ class Event(NamedTuple):
     value: bytes | None
     headers: Headers = ()
     timestamp: int = 0  # in ms; 0: the time at which it is written
+
+
+class NewRows:
+    """The events of rows that are all new, in the order of `Encoder.events`. `rows`, `keys`: as their forms encode them.
+
+    `weights`: how many events each row has. `event` returns the key and the value of a message. `times`, `headers`: by row, if they differ.
+    """
+
+    def __init__(
+        self,
+        event: Callable[[bytes | None, bytes], tuple[bytes | None, bytes | None]],
+        rows: pa.Array,
+        keys: pa.Array | None,
+        weights: np.ndarray,
+        times: np.ndarray | None,
+        headers: Sequence[Headers] | None,
+        constant: Headers,
+    ) -> None:
+        self._event, self._rows, self._keys, self._times = event, rows, keys, times
+        self._headers, self._constant = headers, constant
+        sorted_by = {"row": rows} if keys is None else {"key": keys, "row": rows}
+        order = pc.sort_indices(pa.table(sorted_by), sort_keys=[(name, "ascending") for name in sorted_by]).to_numpy()
+        self._order = np.repeat(order, weights[order])
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def piece(self, start: int, end: int) -> list[Event]:
+        """Returns the events from one position to another."""
+        order = self._order[start:end]
+        rows: list[bytes] = self._rows.take(pa.array(order)).to_pylist()
+        keys: list[bytes | None] = [None] * len(rows) if self._keys is None else self._keys.take(pa.array(order)).to_pylist()
+        times = [0] * len(rows) if self._times is None else self._times[order].tolist()
+        headers = [self._constant] * len(rows) if self._headers is None else [self._constant + self._headers[n] for n in order.tolist()]
+        event = self._event
+        return [Event(*event(key, row), *rest) for key, row, *rest in zip(keys, rows, headers, times, strict=True)]
 
 
 class Encoder:
@@ -82,6 +124,10 @@ class Encoder:
 
         Raises 55000 if a row is deleted and the envelope is NONE.
         """
+        is_caused = single is not None and self._joins  # then the events of new rows may have another time
+        if changes.num_rows and not is_caused and pc.min(changes.column(WEIGHT)).as_py() > 0:
+            new = self.new_rows(changes)
+            return new.piece(0, len(new))
         arrays = stored(changes, self._columns)
         encoded = self._form.rows(self._columns, arrays, changes.num_rows)
         net: dict[bytes, int] = {}
@@ -95,9 +141,7 @@ class Encoder:
         if self._headers is not None:
             self._of = dict(zip(encoded, map(headers_of, arrays[self._headers].to_pylist()), strict=True))
         if self._timestamp is not None:
-            micros = arrays[self._timestamp].cast(pa.int64()).to_pylist()
-            times = (message_time(None if time is None else time // MICROS_PER_MILLISECOND) for time in micros)
-            self._times = dict(zip(encoded, times, strict=True))
+            self._times = dict(zip(encoded, _message_times(arrays[self._timestamp]), strict=True))
         if self._pairing is None:
             return self._unpaired(net)
         columns = [self._columns[i] for i in self._pairing]
@@ -111,6 +155,38 @@ class Encoder:
         changed = {key_of[row] for row, weight in net.items() if weight}
         net |= {row: 1 for row in repeated if key_of[row] not in changed}
         return self._paired(net, key_of, silent, caused_at)
+
+    def new_rows(self, rows: pa.Table) -> NewRows:
+        """Returns the events of rows whose weights are positive, which are those of `events`."""
+        encoded: list[pa.Array] = []
+        keys: list[pa.Array] = []
+        times: list[np.ndarray] = []
+        headers: list[Headers] = []
+        for start in range(0, max(rows.num_rows, 1), PIECE_ROWS):
+            piece = rows.slice(start, PIECE_ROWS)
+            arrays = stored(piece, self._columns)
+            encoded.append(pa.array(self._form.rows(self._columns, arrays, piece.num_rows), pa.large_binary()))
+            if self._pairing is not None:
+                of_key = [self._columns[i] for i in self._pairing], [arrays[i] for i in self._pairing]
+                keys.append(pa.array(self._key_form.rows(*of_key, piece.num_rows), pa.large_binary()))
+            if self._timestamp is not None:
+                times.append(np.array(_message_times(arrays[self._timestamp]), np.int64))
+            if self._headers is not None:
+                headers += map(headers_of, arrays[self._headers].to_pylist())
+        return NewRows(
+            self._of_new_row,
+            pa.concat_arrays(encoded),
+            None if self._pairing is None else pa.concat_arrays(keys),
+            rows.column(WEIGHT).to_numpy(),
+            np.concatenate(times) if times else None,
+            None if self._headers is None else headers,
+            self._constant,
+        )
+
+    def _of_new_row(self, key: bytes | None, row: bytes) -> tuple[bytes | None, bytes | None]:
+        """Returns the key and the value of the message of a new row."""
+        value = self._form.change(None, row) if self._envelope == "debezium" else self._form.value(row)
+        return None if key is None or self._key is None else self._key_form.key(key), value
 
     def _unpaired(self, net: dict[bytes, int]) -> list[Event]:
         ordered = sorted(net.items())
@@ -151,6 +227,12 @@ class Encoder:
                     for before, after in pairs
                 ]
         return out if tombstones is out else tombstones + out
+
+
+def _message_times(array: pa.Array) -> list[int]:
+    """Returns the timestamps of messages, from times in µs."""
+    micros = array.cast(pa.int64()).to_pylist()
+    return [message_time(None if time is None else time // MICROS_PER_MILLISECOND) for time in micros]
 
 
 def _not_before(event: Event, time: int) -> Event:

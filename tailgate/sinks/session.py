@@ -127,12 +127,14 @@ class Session:
             self._down = False  # forget earlier failures
             producer.begin_transaction()
             for count, (key, value, headers, timestamp) in enumerate(events):
+                options: dict[str, Any] = {"timestamp": timestamp}
+                if key is None:
+                    options["partition"] = UNKEYED_PARTITION
+                if headers:
+                    options["headers"] = list(headers)
                 while True:
                     try:
-                        if key is None:
-                            producer.produce(topic, value, partition=UNKEYED_PARTITION, headers=list(headers), timestamp=timestamp)
-                        else:
-                            producer.produce(topic, value, key, headers=list(headers), timestamp=timestamp)
+                        producer.produce(topic, value, key, **options)
                         break
                     except BufferError:
                         self._drain(QUEUE_WAIT)

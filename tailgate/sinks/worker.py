@@ -327,12 +327,12 @@ class Worker(threading.Thread):
 
         Columns that the relation got later are NULL.
         """
-        rows = reading.snapshot(self._lake, self._relation.id, at.time)
-        events = encoder.events(formed(rows, arrow_schema(self._relation.columns, weight=True)))
+        schema = arrow_schema(self._relation.columns, weight=True)
+        events = encoder.new_rows(formed(reading.snapshot(self._lake, self._relation.id, at.time), schema))
         sent = at.snapshot_rows
         crash.point("sink.snapshot")
         while not self._ending.is_set():
-            piece = events[sent : sent + SNAPSHOT_PIECE]
+            piece = events.piece(sent, sent + SNAPSHOT_PIECE)
             sent += len(piece)
             filled = sent >= len(events)
             marks = consistency.marks(session.settings, at.time, len(events)) if filled and events else []

@@ -102,6 +102,40 @@ def test_order_does_not_depend_on_the_order_of_the_rows(relation_key: Any) -> No
     assert net == {(k, v): w for k, v, w in rows}
 
 
+@pytest.mark.parametrize(
+    ("envelope", "keys"),
+    [
+        *((envelope, {"key": (0,), "key_form": Text()}) for envelope in ("debezium", "upsert", "none")),
+        *(("debezium", keys) for keys in ({}, {"relation_key": (0,)})),
+        ("none", {}),
+    ],
+)
+def test_events_of_new_rows_alone_are_those_among_changes(envelope: Envelope, keys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are encoded in pieces, and in another way than those of changes."""
+    monkeypatch.setattr("tailgate.sinks.envelope.PIECE_ROWS", 7)
+    columns = (*COLUMNS, Field("h", types.JSONB), Field("rowtime", types.TIMESTAMP))
+    schema = arrow_schema(columns, weight=True)
+    random_rows = random.Random(1)
+    rows = [
+        {
+            "k": random_rows.randrange(6),
+            "v": random_rows.choice(["a", "", None, "b" * 9]),
+            "h": random_rows.choice([None, '{"a": "b"}']),
+            "rowtime": datetime.fromtimestamp(random_rows.randrange(4), UTC).replace(tzinfo=None),
+            "__weight": random_rows.randrange(1, 3),
+        }
+        for _ in range(50)
+    ]
+    canceled = [{"k": 7, "__weight": weight} for weight in (1, -1)]
+    metadata = EventMetadata(2, (("c", b"d"),), 3)
+    new, among = (
+        Encoder(columns, envelope, Json(), metadata=metadata, **keys).events(pa.Table.from_pylist(table, schema))
+        for table in (rows, [*rows, *canceled])
+    )
+    assert new == among
+    assert len(new) == sum(row["__weight"] for row in rows)
+
+
 # ---- other forms -----------------------------------------------------------------------------------------------------------------
 
 

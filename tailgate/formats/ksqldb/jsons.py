@@ -16,12 +16,14 @@ from tailgate.formats.ksqldb.values import Column, Type, Values
 
 PLAIN_MIN, PLAIN_MAX = 1e-3, 1e7  # doubles outside of this range have an exponent
 
+ENCODER = json.JSONEncoder(ensure_ascii=False)  # json.dumps makes one for each call
+
 Writer: TypeAlias = Callable[[Any], str]
 
 
 def quoted(value: Any) -> str:
     """Returns a text, a number or a boolean as JSON."""
-    return json.dumps(value, ensure_ascii=False)
+    return str(value) if type(value) is int else ENCODER.encode(value)
 
 
 def double(value: float) -> str:
@@ -73,17 +75,18 @@ def _writer(type: Type, entries: bool) -> Writer:
 
 def texts(column: Column, values: Values, *, entries: bool = False) -> list[str]:
     """Returns the JSON of a column's values."""
-    return list(map(writer(column.type, entries=entries), values))
+    write = _writer(column.type, entries)
+    return ["null" if value is None else write(value) for value in values]
 
 
 def encoded(columns: Sequence[Column], values: Sequence[Values], length: int, *, entries: bool = False) -> list[bytes | None]:
     """Returns a JSON object with a member for each column, for each row."""
     if not columns:
         return [b"{}"] * length
-    parts = [
-        [f"{quoted(c.name)}:{text}" for text in texts(c, of_column, entries=entries)] for c, of_column in zip(columns, values, strict=True)
-    ]
-    return [("{" + ",".join(row) + "}").encode() for row in zip(*parts, strict=True)]
+    members = ",".join(f"{quoted(c.name).replace('%', '%%')}:%s" for c in columns)
+    form = f"{{{members}}}"
+    parts = [texts(c, of_column, entries=entries) for c, of_column in zip(columns, values, strict=True)]
+    return [(form % row).encode() for row in zip(*parts, strict=True)]
 
 
 def encoded_alone(column: Column, values: Values, *, entries: bool = False) -> list[bytes | None]:

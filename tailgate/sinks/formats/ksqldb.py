@@ -79,8 +79,11 @@ class KsqldbValue:
         of_value = named([columns[i] for i in others], self._types)
         encoded_rows = encoded(self._serde, of_value, [arrays[i] for i in others], length, self._schema_id)
         prefixes = self._positions(columns, arrays) if self._is_stream else self._keys(columns, arrays, length)
-        parts = zip(prefixes, map(_present, encoded_rows), strict=True)
-        return [LENGTH.pack(len(prefix)) + prefix + value for prefix, value in parts]
+        pack = LENGTH.pack
+        return [
+            pack(len(prefix)) + prefix + (b"" if value is None else PRESENT + value)
+            for prefix, value in zip(prefixes, encoded_rows, strict=True)
+        ]
 
     def _keys(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
         """Returns the keys of the rows of a table, with their times: a row with another time is another message."""
@@ -95,7 +98,8 @@ class KsqldbValue:
         partitions, offsets = values_of["rowpartition"], values_of["rowoffset"]
         arrivals, numbers = (values_of.get(name) or [""] * len(offsets) for name in (ARRIVAL, ROW_NUMBER))
         parts = zip(arrivals, partitions, offsets, numbers, strict=True)
-        return [arrival.encode() + POSITION.pack(p, o) + number.encode() for arrival, p, o, number in parts]
+        pack = POSITION.pack
+        return [arrival.encode() + pack(p, o) + number.encode() for arrival, p, o, number in parts]
 
     def key(self, row: bytes) -> bytes | None:
         raise FeatureNotSupported("a key in this format is not supported")
@@ -139,14 +143,20 @@ class KsqldbKey:
         of_key = key_columns(columns)
         keys = [i for i, column in enumerate(columns) if column in of_key]
         of_format = encoded(self._serde, named(of_key, self._types), [arrays[i] for i in keys], length, self._schema_id)
-        nulls = [arrays[i].is_null().to_pylist() for i in keys]
         bounds = [arrays[i].to_pylist() for i in reversed(range(len(columns))) if i not in keys]
-
-        def row(n: int) -> bytes:
-            is_absent = not self._is_new and all(is_null[n] for is_null in nulls)
-            return b"" if is_absent else _present(of_format[n]) + b"".join(WINDOW.pack(bound[n]) for bound in bounds)
-
-        return [row(n) for n in range(length)]
+        rows = [b"" if value is None else PRESENT + value for value in of_format]
+        absent: list[bool] = [False] * length
+        if not self._is_new and all(arrays[i].null_count for i in keys):
+            nulls = [arrays[i].is_null().to_pylist() for i in keys]
+            absent = [all(is_null[n] for is_null in nulls) for n in range(length)]
+            rows = [b"" if is_absent else row for is_absent, row in zip(absent, rows, strict=True)]
+        if bounds:
+            windows = zip(*bounds, strict=True)
+            rows = [
+                row if is_absent else row + b"".join(map(WINDOW.pack, window))
+                for is_absent, row, window in zip(absent, rows, windows, strict=True)
+            ]
+        return rows
 
     def key(self, row: bytes) -> bytes | None:
         return _optional(row)
@@ -156,10 +166,6 @@ class KsqldbKey:
 
     def change(self, before: bytes | None, after: bytes | None) -> bytes:
         raise FeatureNotSupported("changes with before and after are not supported in ksqlDB's formats")
-
-
-def _present(value: bytes | None) -> bytes:
-    return b"" if value is None else PRESENT + value
 
 
 def _optional(row: bytes) -> bytes | None:
