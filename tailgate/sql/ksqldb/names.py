@@ -49,4 +49,9 @@ def quoted(name: str) -> str:
     ('AVG_READINGS', '`a`', '`IN`')
     """
     spelling = ksqldb_name(name)
-    return spelling if PLAIN.fullmatch(spelling) and name not in RESERVED else "`" + spelling.replace("`", "``") + "`"
+    return spelling if PLAIN.fullmatch(spelling) and name not in RESERVED else back_quoted(name)
+
+
+def back_quoted(name: str) -> str:
+    """Returns ksqlDB's spelling of a catalog name in back-quotes, for a place where a word may be a keyword that is not reserved."""
+    return "`" + ksqldb_name(name).replace("`", "``") + "`"

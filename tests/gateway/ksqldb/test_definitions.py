@@ -193,6 +193,17 @@ def test_bodies_are_utf_8_with_whole_characters(api: Api) -> None:
         assert (status, document["message"]) == (400, "Malformed JSON in the request body")
 
 
+def test_a_target_of_inserts_may_be_a_keyword(api: Api, world: KsqldbWorld) -> None:
+    """DESCRIBE STREAMS lists the streams."""
+    status, document = api.failed("/inserts-stream", b'{"target": "STREAMS"}\n')
+    assert (status, document["error_code"]) == (400, 40000)
+    assert document["message"].startswith("Cannot insert values into an unknown stream/table: STREAMS")
+    api.ksql("CREATE STREAM `STREAMS` (k VARCHAR KEY, v INT) WITH (kafka_topic = 's', value_format = 'json');")
+    status, _, body = api.request("POST", "/inserts-stream", b'{"target": "streams"}\n{"K": "a", "V": 1}\n')
+    assert (status, json.loads(body)) == (200, {"status": "ok", "seq": 0})
+    api.ksql("DROP STREAM `STREAMS`;")
+
+
 def test_large_patterns_of_terminate_do_not_block_other_requests(api: Api) -> None:
     with ThreadPoolExecutor(1) as executor:
         patterns = [rf"{n}\pL{{100}}" for n in range(20)]  # each takes 400 ms alone

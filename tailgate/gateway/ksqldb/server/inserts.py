@@ -21,7 +21,7 @@ from tailgate.gateway.ksqldb.server.http.errors import ApiError, Document, of_sq
 from tailgate.gateway.ksqldb.server.http.requests import parsed, statement_request
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.keywords import quoted_text
-from tailgate.sql.ksqldb.names import catalog_name, quoted
+from tailgate.sql.ksqldb.names import back_quoted, catalog_name, quoted
 from tailgate.sql.ksqldb.tokens import tokens
 
 
@@ -108,7 +108,7 @@ async def _target(session: Session, name: str) -> Target:
     """Returns the target with its columns. Raises 400 if it is not a stream."""
     folded = _spelled(name)
     try:
-        rows, _ = await session.execute(f"DESCRIBE {quoted(folded)};")
+        rows, _ = await session.execute(f"DESCRIBE {back_quoted(folded)};")
     except psycopg.Error as error:
         raise ApiError(errors.BAD_REQUEST, f"Cannot insert values into an unknown stream/table: {name}: {of_sql(error).message}") from None
     described = json.loads(json.loads(rows[0][0]))["sourceDescription"]

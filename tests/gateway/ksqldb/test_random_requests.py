@@ -1,0 +1,212 @@
+"""Random statements and bodies: the HTTP API answers each, with an error of ksqlDB or a result, and without an internal error.
+
+`TAILGATE_FUZZ` sets the number of requests; the long test sends a million. One in four statements is also sent over PostgreSQL's protocol.
+A failure prints the seed and the number of its request.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import logging
+import os
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tailgate.engine.runtime.kafka import requests as kafka
+from tests.gateway.ksqldb.random_requests import Request, request
+from tests.gateway.ksqldb.world import STREAM, TABLE, Api, KsqldbWorld
+
+FAST, LONG = int(os.environ.get("TAILGATE_FUZZ", 400)), 1_000_000
+ITEMS_EVERY = 2_000  # requests, after which what they have created is dropped
+ANSWER_S = 30.0
+STREAM_S = 0.05  # wait for the end of a response that may have none
+PROGRESS_S = 30.0
+GROWTH_MIB = 200  # of this process, after the first tenth of the requests
+STATUSES = frozenset((200, 307, 400, 404, 405, 406, 415, 503))  # 503: there is no broker
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Client:
+    """A connection that stays open, over HTTP/1.1."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._socket: socket.socket | None = None
+
+    def send(self, sent: Request) -> tuple[int, bytes]:
+        """Returns the status and the body of the response: what has arrived of it, if it may have no end."""
+        if self._socket is None:
+            self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=ANSWER_S)
+        head = [f"{sent.method} {sent.path} HTTP/1.1", "Host: localhost", *(f"{name}: {value}" for name, value in sent.headers)]
+        head += [f"Content-Length: {len(sent.body)}", "", ""]
+        self._socket.settimeout(ANSWER_S)
+        self._socket.sendall("\r\n".join(head).encode() + sent.body)
+        head_bytes, _, body = self._until(b"\r\n\r\n").partition(b"\r\n\r\n")
+        status = int(head_bytes.split(b" ", 2)[1])
+        fields = head_bytes.lower()
+        if b"transfer-encoding: chunked" in fields:
+            body = self._chunked(body, may_continue=sent.may_continue)
+        elif sent.method != "HEAD":
+            length = int(fields.partition(b"content-length:")[2].split(b"\r\n")[0] or b"0")
+            while len(body) < length:
+                body += self._received()
+        if b"connection: close" in fields:
+            self.close()
+        return status, body
+
+    def _chunked(self, body: bytes, *, may_continue: bool) -> bytes:
+        assert self._socket is not None
+        if may_continue:
+            self._socket.settimeout(STREAM_S)
+        try:
+            while not body.endswith(b"0\r\n\r\n"):
+                body += self._received()
+        except TimeoutError:
+            if not may_continue:
+                raise
+            self.close()
+        return body
+
+    def _until(self, end: bytes) -> bytes:
+        data = b""
+        while end not in data:
+            data += self._received()
+        return data
+
+    def _received(self) -> bytes:
+        assert self._socket is not None
+        data = self._socket.recv(1 << 16)
+        if not data:
+            raise ConnectionError("the server has closed the connection")
+        return data
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+class Errors(logging.Handler):
+    """The records of the log that are errors."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(logging.Formatter().format(record))
+
+
+@pytest.fixture
+def errors() -> Iterator[Errors]:
+    handler = Errors()
+    logging.getLogger().addHandler(handler)
+    yield handler
+    logging.getLogger().removeHandler(handler)
+
+
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
+    monkeypatch.setattr(kafka, "ANSWER_S", 0.01)
+    world = KsqldbWorld.filled(tmp_path / "lake")
+    api = Api(world)
+    yield api
+    api.close()
+    world.close()
+
+
+def resident_mib() -> float:
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE / (1 << 20)
+
+
+def check(sent: Request, status: int, body: bytes) -> None:
+    assert status in STATUSES, (status, body[:2_000])
+    assert b"Internal server error" not in body, body
+    if status >= 400 and sent.method != "HEAD":
+        document = json.loads(body)
+        assert document["error_code"] // 100 == status, document
+        assert document["message"], document
+
+
+def clean(api: Api) -> None:
+    """Drops the streams and tables that requests have created, and creates those that they use."""
+    while True:
+        entities = api.ksql("LIST STREAMS; LIST TABLES;")
+        names = [item["name"] for entity in entities for item in (*entity.get("streams", ()), *entity.get("tables", ()))]
+        names = [name for name in names if name != "KSQL_PROCESSING_LOG" and name != "t"]
+        dropped = 0
+        for entity, kind in zip(entities, ("STREAM", "TABLE"), strict=True):
+            for item in entity.get(f"{kind.lower()}s", ()):
+                if item["name"] in names:
+                    quoted = item["name"].replace("`", "``")
+                    dropped += api.request("POST", "/ksql", {"ksql": f"DROP {kind} IF EXISTS `{quoted}`;"})[0] == 200
+        if not dropped:
+            break
+    for text in (STREAM, TABLE):
+        api.request("POST", "/ksql", {"ksql": text})
+
+
+def send_all(api: Api, seed: int, count: int, errors: Errors) -> Counter[int]:
+    """Sends requests. Returns how many have each status."""
+    statuses: Counter[int] = Counter()
+    client, shown, flat = Client(api.port), time.monotonic(), 0.0
+    postgresql = psycopg.connect(api.world.dsn, autocommit=True)
+    for number in range(count):
+        sent = request(seed, number)
+        try:
+            status, body = client.send(sent)
+            check(sent, status, body)
+            if number % 4 == 0 and sent.statement is not None and not sent.may_continue:
+                with contextlib.suppress(psycopg.DataError):  # a text with a zero byte is refused before it is sent
+                    statuses[0] += over_postgresql(postgresql, sent.statement)
+            assert not errors.texts, "\n".join(errors.texts)
+        except Exception as error:
+            raise AssertionError(f"request {number} of the seed {seed}: {sent}") from error
+        statuses[status] += 1
+        if number % ITEMS_EVERY == ITEMS_EVERY - 1:
+            client.close()  # the server closes idle connections
+            clean(api)
+        if number == count // 10:
+            flat = resident_mib()
+        if time.monotonic() - shown > PROGRESS_S:
+            shown = time.monotonic()
+            print(f"{number} requests, {dict(statuses)}, {resident_mib():.0f} MiB", flush=True)
+    client.close()
+    postgresql.close()
+    grown = resident_mib() - flat
+    assert grown < GROWTH_MIB, f"the memory has grown by {grown:.0f} MiB"
+    return statuses
+
+
+def over_postgresql(connection: psycopg.Connection[tuple[object, ...]], text: str) -> int:
+    """Sends a statement of ksqlDB over PostgreSQL's protocol. Returns 1."""
+    connection.execute("SET tailgate.dialect = ksqldb")
+    failure: psycopg.Error | None = None
+    try:
+        connection.execute(text.encode())
+    except psycopg.Error as error:
+        failure = error
+    if failure is not None:
+        assert failure.sqlstate is not None, failure  # otherwise the connection is lost
+        assert not failure.sqlstate.startswith("XX"), failure
+    return 1
+
+
+def test_random_requests(alone: Api, seed: int, errors: Errors) -> None:
+    statuses = send_all(alone, seed, FAST, errors)
+    assert statuses[200]
+    assert statuses[400]
+
+
+@pytest.mark.long
+def test_a_million_random_requests(alone: Api, seed: int, errors: Errors) -> None:
+    print(send_all(alone, seed, LONG, errors))
