@@ -24,7 +24,7 @@ from tailgate.lake.readers import sinks_process
 from tailgate.lake.writer import engines
 from tailgate.operations.watch import missed, observation
 from tailgate.operations.watch.alerts import PAGE, alerts
-from tailgate.operations.watch.checks import CHECKS, CLOCK_AHEAD_MAX_MS, DISK_FREE_MIN, ENGINE_STATES, READ
+from tailgate.operations.watch.checks import CHECKS, CLOCK_AHEAD_MAX_MS, DISK_FREE_MIN, ENGINE_STATES, READ, no_gateway
 from tailgate.operations.watch.notifications import Notifications
 
 ANSWER_S = 5.0  # the engine waits up to three seconds for a broker
@@ -156,8 +156,7 @@ def _problems(fields: Report) -> Iterator[Problem]:
     if (state := fields["engine"]["state"]) in ENGINE_STATES:
         yield Problem(*ENGINE_STATES[state], "engine_unavailable")
     if not fields["gateways"]:
-        hint = "Start one: tailgate up, or tailgate gateway."
-        yield Problem("no gateway runs on this machine: clients cannot connect", hint, "gateway_unavailable")
+        yield Problem(*no_gateway(len(fields["gateways_not_reached"])), "gateway_unavailable")
     if fields["sinks_ended"]:
         hint = "Look at the end of its log (logs/sinks.log), and start it again: tailgate up, or tailgate sinks."
         yield Problem("tailgate sinks has ended unexpectedly: sinks write nothing", hint, "sinks_unavailable")

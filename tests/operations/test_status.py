@@ -107,6 +107,17 @@ def test_gateways_that_are_not_reached_are_named(
     assert f"gateway   process {process}: its state is not known here, because it runs without --control-listen" in text.splitlines()
 
 
+def test_gateways_that_are_not_reached_may_serve_clients(
+    status: Status, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("socket.gethostname", lambda: "elsewhere")
+        peers.Announcement(status.lake, "127.0.0.1:3", "token")
+    _, fields, _ = status.run(capsys)
+    what = "no gateway runs on this machine, and the state of those on other machines is not known here"
+    assert what in [problem["what"] for problem in fields["problems"]]
+
+
 def test_a_lake_without_processes(status: Status, capsys: pytest.CaptureFixture[str]) -> None:
     code, fields, _ = status.run(capsys)
     assert code == 1

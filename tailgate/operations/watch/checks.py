@@ -134,11 +134,19 @@ def _stopped_ticks(at: Observation, memory: Memory) -> Results | None:
     return [("", what, LOOK)] if seconds > NO_ENTRY_S else []
 
 
+def no_gateway(not_reached: int) -> tuple[str, str]:
+    """Returns the summary and the hint if there is no gateway to ask. `not_reached`: see Observation."""
+    if not_reached:
+        what = "no gateway runs on this machine, and the state of those on other machines is not known here"
+        return what, "Start those with --control-listen, or one on this machine."
+    return "no gateway runs on this machine: clients cannot connect", "Start one: tailgate up, or tailgate gateway."
+
+
 def _gateways(at: Observation, memory: Memory) -> Results:
     if at.gateways is None:
         return []
     if not at.gateways:
-        return [("", "no gateway runs on this machine: clients cannot connect", "Start one: tailgate up, or tailgate gateway.")]
+        return [("", *no_gateway(at.not_reached))]
     return [(g.name, f"the gateway with process id {g.name} does not answer", LOOK) for g in at.gateways if g.answer is None]
 
 

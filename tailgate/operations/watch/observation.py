@@ -68,7 +68,8 @@ class Observation:
     """The state of a lake and its machine at a moment. `at_s`: by the monotonic clock. `now`: by the wall clock, in ms since the epoch.
 
     `n` and `entry_time`: of the newest entry of the log; 0 if there is none. `disk_free` and `memory_used`: shares from 0 to 1.
-    `gateways`: those that this process may reach, or None if none has ever run. `sinks_ended`: whether `tailgate sinks` was killed.
+    `gateways`: those that this process may reach, or None if none has ever run. `not_reached`: the number of those on other machines that
+    run without --control-listen. `sinks_ended`: whether `tailgate sinks` was killed.
     """
 
     at_s: float
@@ -77,6 +78,7 @@ class Observation:
     entry_time: int
     engine: Engine
     gateways: tuple[Gateway, ...] | None
+    not_reached: int
     sinks_ended: bool
     readers: tuple[Reader, ...]
     disk_free: float
@@ -95,6 +97,7 @@ class Observer:
         lake.log.looks = False
         self._announced: engines.Announcement | None = None  # of the last known engine
         self._peers: list[peers.Peer] | None = None  # the gateways then, None if none has ever run
+        self._not_reached = 0
         self._held: dict[str, float] = {}
         self._held_at = -HELD_S
 
@@ -105,7 +108,9 @@ class Observer:
         catalog = lake.catalog() if newest is not None else Catalog()
         engine = self._engine()
         if self._peers is not None or lake.store.names(peers.FOLDER):
-            self._peers = peers.announced(lake)
+            listed = peers.listed(lake)
+            self._peers = [peer for peer in listed if peer.is_reached]
+            self._not_reached = len(listed) - len(self._peers)
         return Observation(
             at_s=time.monotonic(),
             now=time.time_ns() // 1_000_000,
@@ -113,6 +118,7 @@ class Observer:
             entry_time=0 if newest is None else newest.time,
             engine=engine,
             gateways=self._gateways(step),
+            not_reached=self._not_reached,
             sinks_ended=sinks_process.ended_unexpectedly(lake),
             readers=tuple(self._readers(catalog)),
             disk_free=self._disk_free(),

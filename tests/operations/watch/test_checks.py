@@ -26,6 +26,7 @@ WELL = Observation(
     entry_time=1_800_000_000_000,
     engine=Engine("running", 1, HEALTH),
     gateways=(Gateway("7", {"rows": []}),),
+    not_reached=0,
     sinks_ended=False,
     readers=(SINK, Reader("shop.sub", "subscription", 90, "", 0.1, False)),
     disk_free=0.5,
@@ -144,3 +145,13 @@ def test_the_page_lists_the_alerts() -> None:
 def test_answers_of_processes_that_differ(after: Observation, expected: bool) -> None:
     """`tailgate watch` looks at a bucket at once if they differ. The content of the lake is not compared."""
     assert (differ(WELL, after), differ(after, after)) == (expected, False)
+
+
+def test_gateways_on_other_machines_that_cannot_be_asked() -> None:
+    """They may serve clients, so the alert does not say that clients cannot connect."""
+    alone, elsewhere = (
+        next(c for check in checked(replace(WELL, gateways=(), not_reached=n), Memory()) for c in check.conditions or ()) for n in (0, 1)
+    )
+    assert alone.summary == "no gateway runs on this machine: clients cannot connect"
+    assert elsewhere.summary == "no gateway runs on this machine, and the state of those on other machines is not known here"
+    assert elsewhere.hint == "Start those with --control-listen, or one on this machine."
