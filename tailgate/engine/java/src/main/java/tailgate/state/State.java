@@ -85,16 +85,15 @@ public final class State {
     if (!isCached) return db.get(place, FAMILY);
     int at = cache.find(place);
     if (at >= 0) return cache.value(at);
-    writes.flush();
-    byte[] value = db.get(place, FAMILY);
-    if (value != null) cache.put(place, value);
+    byte[] value = db.get(place, FAMILY);  // all values that wait in `writes` are in the cache
+    if (value != null && !cache.put(place, value)) writes.flush();
     return value;
   }
 
   private void write(byte[] place, byte[] value, boolean isCached) {
     if (isCached) {
       writes.put(place, value);
-      cache.put(place, value);
+      if (!cache.put(place, value)) writes.flush();
     } else db.put(place, value, FAMILY, false, false, false);
   }
 

@@ -34,6 +34,7 @@ final class ValueCache {
   private int end;  // of the entries
   private long[] slots = new long[FIRST_SLOTS];  // by hash: the hash of a key and 1 + the position of its entry, or 0
   private int count;  // of the slots that are used
+  private int emptied;  // how often the cache was emptied
 
   ValueCache(LongSupplier limit) { this.limit = limit; }
 
@@ -86,12 +87,14 @@ final class ValueCache {
     return length == NO_VALUE ? null : Arrays.copyOfRange(entries, from, from + length);
   }
 
-  void put(byte[] key, byte[] value) {
-    int at = find(key);
+  /** Returns whether the cache has this value, and still has all earlier ones. */
+  boolean put(byte[] key, byte[] value) {
+    int at = find(key), before = emptied;
     if (at < 0 || field(at, CAPACITY) < value.length) at = add(key, value.length, at);
-    if (at < 0) return;
+    if (at < 0) return false;
     System.arraycopy(value, 0, entries, at + KEY + key.length, value.length);
     field(at, LENGTH, value.length);
+    return emptied == before;
   }
 
   void remove(byte[] key) {
@@ -146,6 +149,7 @@ final class ValueCache {
 
   private void clear() {
     Arrays.fill(slots, 0);
+    emptied++;
     count = 0;
     end = 0;
   }

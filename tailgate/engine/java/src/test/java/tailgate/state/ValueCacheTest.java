@@ -17,15 +17,22 @@ import tailgate.circuit.Lab;
 class ValueCacheTest {
   private static final int OPERATOR = 7;
 
+  private static final byte[] PLACE =  // of the entry of key(1) in RocksDB
+      ByteBuffer.allocate(9 + key(1).length).putInt(OPERATOR).put((byte) 0).putInt(key(1).length).put(key(1)).array();
+
   private static byte[] key(int n) { return ByteBuffer.allocate(4 + n % 5).putInt(n).array(); }
 
-  /** Every value that the cache knows is that of a map, and without the limit it knows all. */
+  /**
+   * Every value that the cache knows is that of a map, and without the limit it knows all. It has all that were put since it last
+   * said that it lacks some.
+   */
   @ParameterizedTest
   @ValueSource(longs = {1 << 13, 1 << 15, 1 << 24})
   void knowsTheNewestValues(long limit) {
     Random random = new Random(limit);
     ValueCache cache = new ValueCache(() -> limit);
     Map<Integer, byte[]> values = new HashMap<>();
+    Set<Integer> certain = new HashSet<>();
     int hits = 0, unknown = 0;
     for (int n = 0; n < 200_000; n++) {
       int k = random.nextInt(2_000);
@@ -34,13 +41,15 @@ class ValueCacheTest {
         assertArrayEquals(values.get(k), cache.value(at));
         hits++;
       } else if (values.containsKey(k)) unknown++;
+      assertTrue(at >= 0 || !certain.contains(k));
       if (random.nextInt(4) == 0) {
         cache.remove(key(k));
         values.remove(k);
       } else {
         byte[] value = new byte[random.nextInt(random.nextInt(100) == 0 ? 10_000 : 40)];
         random.nextBytes(value);
-        cache.put(key(k), value);
+        if (cache.put(key(k), value)) certain.add(k);
+        else certain.clear();
         values.put(k, value);
       }
       assertTrue(cache.bytes() <= limit);
@@ -88,10 +97,26 @@ class ValueCacheTest {
       String first = written(provider, 0, null, "one");
       StateStore store = provider.getStore(1, Option.apply(first), false, false);
       RocksDB db = ((RocksDBStateStoreProvider.RocksDBStateStore) store).dbInstance();
-      byte[] place = ByteBuffer.allocate(9 + key(1).length).putInt(OPERATOR).put((byte) 0).putInt(key(1).length).put(key(1)).array();
-      assertArrayEquals(Lab.utf8("one"), db.get(place, StateStore.DEFAULT_COL_FAMILY_NAME()));
-      db.put(place, Lab.utf8("other"), StateStore.DEFAULT_COL_FAMILY_NAME(), false, false, false);
+      assertArrayEquals(Lab.utf8("one"), db.get(PLACE, StateStore.DEFAULT_COL_FAMILY_NAME()));
+      db.put(PLACE, Lab.utf8("other"), StateStore.DEFAULT_COL_FAMILY_NAME(), false, false, false);
       State state = new State(store);
+      assertEquals("one", value(state));
+      state.abort();
+    } finally {
+      provider.close();
+    }
+  }
+
+  @Test
+  void aLookUpOfAnotherKeyWritesNothing() throws Exception {
+    RocksDBStateStoreProvider provider = provider();
+    try {
+      StateStore store = provider.getStore(0, Option.empty(), false, false);
+      RocksDB db = ((RocksDBStateStoreProvider.RocksDBStateStore) store).dbInstance();
+      State state = new State(store);
+      put(state, "one");
+      assertNull(state.get(OPERATOR, 0, key(2), State.NONE));
+      assertNull(db.get(PLACE, StateStore.DEFAULT_COL_FAMILY_NAME()), "it waits for others");
       assertEquals("one", value(state));
       state.abort();
     } finally {
