@@ -13,9 +13,10 @@ import tailgate.state.StateIds;
 /**
  * A message between the stages of a tick or, at the end, to the driver.
  *
- * <p>If `kind` is 0 or above, it is a port: a change for the operator `to`, with its {@link tailgate.rows.Change#order}. Below 0 it is one of
+ * <p>`kind` is one of
  *
- * <pre>   Edge.RELATION  a change of relation `to`; at the end, all its changes as an Arrow stream of n rows
+ * <pre>   BLOCK          n changes for the operators of level `to`, or for relations, see {@link SentBlocks}
+ *   Edge.RELATION  all changes of relation `to`, as an Arrow stream of n rows
  *   REPEATED       rows of relation `to` that changes removed and added again, as an Arrow stream of n rows
  *   FILE           the same as RELATION, with the name of a file that holds the stream
  *   STATE          the id of the version that store `to` committed in partition n; the order is the number of
@@ -32,7 +33,7 @@ import tailgate.state.StateIds;
  */
 public record Sent(int kind, int to, byte[] bytes, long n, long order) implements Serializable {
   static final int STATE = -2, COUNT = -3, COUNTS = 4, REMAINS = -4, DUE = -5, FILE = -6, STATISTICS = -7, LATE = -8, RELEASED = -9;
-  static final int FAILURE = -10, TOOK = -11, REPEATED = -12, DECODING = -1, COMMITTING = Integer.MAX_VALUE;
+  static final int FAILURE = -10, TOOK = -11, REPEATED = -12, BLOCK = -13, DECODING = -1, COMMITTING = Integer.MAX_VALUE;
   /** The parts of a record, instead of a port. */
   static final int VALUE = -2, KEY = -3;
 
@@ -57,9 +58,7 @@ public record Sent(int kind, int to, byte[] bytes, long n, long order) implement
 
   static final int WIDTH = 6;
 
-  UnsafeRow row() { return row(State.NONE); }
-
-  UnsafeRow row(byte[] key) { return row(place(to, key)); }
+  UnsafeRow row() { return row(place(to, State.NONE)); }
 
   /** Encodes the message for this place. */
   UnsafeRow row(int place) {

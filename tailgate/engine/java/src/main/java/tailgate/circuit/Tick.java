@@ -14,7 +14,6 @@ import tailgate.errors.SqlError;
 import tailgate.functions.Try;
 import tailgate.rows.Change;
 import tailgate.rows.RowSink;
-import tailgate.rows.Rows;
 import tailgate.sources.KafkaRecord;
 import tailgate.sources.SourceStalled;
 import tailgate.state.State;
@@ -24,7 +23,7 @@ import tailgate.state.State;
  *
  * <p>With a single partition, {@link #all} runs the whole tick. With more, {@link #sources} runs
  * where the batch is read, {@link #level} once per level and {@link #results} at the end.
- * {@link Sent} rows travel between them, partitioned by node and key.
+ * Changes ({@link SentBlocks}) and other messages ({@link Sent}) travel between them, partitioned by node and key.
  */
 public final class Tick {
   // entries of a forgotten operator to remove per tick and store: about 5 ms
@@ -52,7 +51,8 @@ public final class Tick {
   private long inside;  // nanoseconds spent in operators that ran inside the current one
   private Operator[] looping;  // the loop of the operator that runs, or null
   private final List<Sent> notes = new ArrayList<>();  // counts and state ids for the driver
-  private final List<InternalRow> onward = new ArrayList<>();  // changes for other partitions or later levels
+  private final List<InternalRow> onward = new ArrayList<>();  // for other partitions or later levels
+  private final SentBlocks blocks;
   private final Map<Place, Long> newest = new HashMap<>();  // per partition of a channel: the newest time of its records
   private long order;  // of the changes that are sent
   private final Map<Integer, long[]> counts = new TreeMap<>();  // per source: records, dead letters
@@ -89,6 +89,7 @@ public final class Tick {
     this.partition = partition;
     this.partitions = partitions;
     this.exchanged = exchanged;
+    this.blocks = new SentBlocks(partitions, onward);
     this.single = single;
     this.held = new long[circuit.order.length];
     this.orders = new long[circuit.order.length];
@@ -125,9 +126,7 @@ public final class Tick {
     Tick tick = new Tick(circuit, null, time, 0, partitions, true);
     tick.records(batch);
     tick.count();
-    tick.note();
-    for (Sent note : tick.notes) tick.onward.add(note.row());
-    return tick.onward;
+    return tick.onward();
   }
 
   /** Runs the operators of one level on its incoming changes. Returns the outgoing changes. */
@@ -136,18 +135,22 @@ public final class Tick {
     Tick tick = new Tick(circuit, state, time, partition, partitions, true);
     while (changes.hasNext()) {
       InternalRow c = changes.next();
-      Operator to = Sent.kind(c) < 0 ? null : (Operator) circuit.nodes.get(Sent.to(c));
-      if (to != null && to.level == level)
-        tick.arrive(to, Sent.kind(c), Rows.row(Sent.bytes(c), to.ports()[Sent.kind(c)].length()), Sent.n(c), Sent.order(c));
+      if (Sent.kind(c) == Sent.BLOCK && Sent.to(c) == level) SentBlocks.forEach(c, tick::arrive);
       else tick.onward.add(c.copy());
     }
     long began = System.nanoTime();
     for (Operator o : circuit.order) if (o.level == level) tick.run(o);
     tick.took(level, began);
     tick.finish(level);
-    tick.note();
-    for (Sent note : tick.notes) tick.onward.add(note.row());
-    return tick.onward;
+    return tick.onward();
+  }
+
+  /** Returns all that the task sends. */
+  private List<InternalRow> onward() {
+    note();
+    blocks.flush();
+    for (Sent note : notes) onward.add(note.row());
+    return onward;
   }
 
   /** Encodes the changes of relations as Arrow. All changes of a relation are in one partition. */
@@ -155,8 +158,7 @@ public final class Tick {
     Tick tick = new Tick(circuit, null, 0, 0, 1, false);
     while (changes.hasNext()) {
       InternalRow c = changes.next();
-      int to = Sent.to(c);
-      if (Sent.kind(c) == Edge.RELATION) tick.add(to, Rows.row(Sent.bytes(c), circuit.relations.get(to).length()), Sent.n(c));
+      if (Sent.kind(c) == Sent.BLOCK) SentBlocks.forEach(c, (port, relation, row, weight, order) -> tick.add(relation, row, weight));
       else tick.notes.add(Sent.of(c));
     }
     tick.arrow(results);
@@ -513,15 +515,23 @@ public final class Tick {
     if (held[i] > WAITING_MAX && !operator.ordered() && (operator.loop == null || operator.loop != looping)) timed(operator);
   }
 
+  /** A change that another task has sent. */
+  private void arrive(int port, int to, UnsafeRow row, long weight, long order) {
+    arrive((Operator) circuit.nodes.get(to), port, row, weight, order);
+  }
+
   private void exchange(Edge edge, Operator to, UnsafeRow shaped, long weight) {
-    Sent sent = new Sent(edge.port, edge.to, Rows.bytes(shaped), weight, order);
     try {
-      if (to.loop != null) onward.add(sent.row(Sent.place(to.loop[0].id, State.NONE)));
-      else if (to.everywhere(edge.port, shaped)) for (int p = 0; p < partitions; p++) onward.add(sent.row(p));
-      else onward.add(sent.row(to.key(edge.port, shaped)));
+      if (to.loop != null) exchange(edge, to, Sent.place(to.loop[0].id, State.NONE), shaped, weight);
+      else if (to.everywhere(edge.port, shaped)) for (int p = 0; p < partitions; p++) exchange(edge, to, p, shaped, weight);
+      else exchange(edge, to, Sent.place(edge.to, to.key(edge.port, shaped)), shaped, weight);
     } catch (RuntimeException e) {
       throw OperatorFailed.of(to, e);
     }
+  }
+
+  private void exchange(Edge edge, Operator to, int place, UnsafeRow row, long weight) {
+    blocks.add(to.level, place, edge.port, edge.to, row, weight, order);
   }
 
   /** Returns whether a key of an operator belongs to this partition. */
@@ -532,7 +542,7 @@ public final class Tick {
   // ---- relations --------------------------------------------------------------------------------
 
   private void relation(int relation, UnsafeRow row, long weight) {
-    if (exchanged) onward.add(new Sent(Edge.RELATION, relation, Rows.bytes(row), weight).row());
+    if (exchanged) blocks.add(SentBlocks.RELATIONS, Sent.place(relation, State.NONE), Edge.RELATION, relation, row, weight, 0);
     else add(relation, row, weight);
   }
 

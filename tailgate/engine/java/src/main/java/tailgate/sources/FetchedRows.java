@@ -3,6 +3,7 @@ package tailgate.sources;
 import java.io.IOException;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -21,6 +22,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class FetchedRows implements InputPartition {
   private static final long serialVersionUID = 1;
   private static final int NULL = -1;
+  private static final int FIXED_BYTES = 2 * Integer.BYTES + 2 * Long.BYTES + 2 * Integer.BYTES;  // lengths, offset, time, its type, headers
   private transient List<InternalRow> rows;
 
   /** `rows`: at least one, all with the same topic and partition. */
@@ -29,59 +31,75 @@ public final class FetchedRows implements InputPartition {
   /** Returns a reader of the records. */
   PartitionReader<InternalRow> reader() { return new Rows(rows.iterator()); }
 
+  /** Writes all records as one array: a stream of objects takes several times as long for each number. */
   private void writeObject(ObjectOutputStream out) throws IOException {
     InternalRow first = rows.get(0);
-    write(out, first.getUTF8String(KafkaRecord.TOPIC).getBytes());
+    ByteBuffer to = ByteBuffer.allocate(rows.stream().mapToInt(FetchedRows::size).sum());
+    for (InternalRow row : rows) {
+      write(to, row.isNullAt(KafkaRecord.KEY) ? null : row.getBinary(KafkaRecord.KEY));
+      write(to, row.isNullAt(KafkaRecord.VALUE) ? null : row.getBinary(KafkaRecord.VALUE));
+      to.putLong(row.getLong(KafkaRecord.OFFSET)).putLong(row.getLong(KafkaRecord.TIMESTAMP)).putInt(row.getInt(KafkaRecord.TIMESTAMP + 1));
+      writeHeaders(to, KafkaRecord.headers(row));
+    }
+    out.writeUTF(first.getUTF8String(KafkaRecord.TOPIC).toString());
     out.writeInt(first.getInt(KafkaRecord.PARTITION));
     out.writeInt(rows.size());
-    for (InternalRow row : rows) {
-      write(out, row.isNullAt(KafkaRecord.KEY) ? null : row.getBinary(KafkaRecord.KEY));
-      write(out, row.isNullAt(KafkaRecord.VALUE) ? null : row.getBinary(KafkaRecord.VALUE));
-      out.writeLong(row.getLong(KafkaRecord.OFFSET));
-      out.writeLong(row.getLong(KafkaRecord.TIMESTAMP));
-      out.writeInt(row.getInt(KafkaRecord.TIMESTAMP + 1));
-      writeHeaders(out, KafkaRecord.headers(row));
-    }
+    out.writeInt(to.position());
+    out.write(to.array(), 0, to.position());
   }
 
   private void readObject(ObjectInputStream in) throws IOException {
-    UTF8String topic = UTF8String.fromBytes(read(in));
+    UTF8String topic = UTF8String.fromString(in.readUTF());
     int partition = in.readInt(), n = in.readInt();
+    byte[] all = new byte[in.readInt()];
+    in.readFully(all);
+    ByteBuffer from = ByteBuffer.wrap(all);
     rows = new ArrayList<>(n);
     for (int i = 0; i < n; i++) {
-      Object[] columns = {read(in), read(in), topic, partition, in.readLong(), in.readLong(), in.readInt(), readHeaders(in)};
+      Object[] columns = {read(from), read(from), topic, partition, from.getLong(), from.getLong(), from.getInt(), readHeaders(from)};
       rows.add(new GenericInternalRow(columns));
     }
   }
 
-  private static void writeHeaders(ObjectOutputStream out, ArrayData headers) throws IOException {
+  /** Returns how many bytes a record takes. */
+  private static int size(InternalRow row) {
+    int size = FIXED_BYTES + KafkaRecord.size(row, KafkaRecord.KEY) + KafkaRecord.size(row, KafkaRecord.VALUE);
+    ArrayData headers = KafkaRecord.headers(row);
+    for (int i = 0; headers != null && i < headers.numElements(); i++) {
+      InternalRow header = headers.getStruct(i, 2);
+      size += 2 * Integer.BYTES + header.getUTF8String(0).numBytes() + (header.isNullAt(1) ? 0 : header.getBinary(1).length);
+    }
+    return size;
+  }
+
+  private static void writeHeaders(ByteBuffer to, ArrayData headers) {
     int n = headers == null ? NULL : headers.numElements();
-    out.writeInt(n);
+    to.putInt(n);
     for (int i = 0; i < n; i++) {
       InternalRow header = headers.getStruct(i, 2);
-      write(out, header.getUTF8String(0).getBytes());
-      write(out, header.isNullAt(1) ? null : header.getBinary(1));
+      write(to, header.getUTF8String(0).getBytes());
+      write(to, header.isNullAt(1) ? null : header.getBinary(1));
     }
   }
 
-  private static ArrayData readHeaders(ObjectInputStream in) throws IOException {
-    int n = in.readInt();
+  private static ArrayData readHeaders(ByteBuffer from) {
+    int n = from.getInt();
     if (n == NULL) return null;
     Object[] headers = new Object[n];
-    for (int i = 0; i < n; i++) headers[i] = new GenericInternalRow(new Object[] {UTF8String.fromBytes(read(in)), read(in)});
+    for (int i = 0; i < n; i++) headers[i] = new GenericInternalRow(new Object[] {UTF8String.fromBytes(read(from)), read(from)});
     return new GenericArrayData(headers);
   }
 
-  private static void write(ObjectOutputStream out, byte[] bytes) throws IOException {
-    out.writeInt(bytes == null ? NULL : bytes.length);
-    if (bytes != null) out.write(bytes);
+  private static void write(ByteBuffer to, byte[] bytes) {
+    to.putInt(bytes == null ? NULL : bytes.length);
+    if (bytes != null) to.put(bytes);
   }
 
-  private static byte[] read(ObjectInputStream in) throws IOException {
-    int length = in.readInt();
+  private static byte[] read(ByteBuffer from) {
+    int length = from.getInt();
     if (length == NULL) return null;
     byte[] bytes = new byte[length];
-    in.readFully(bytes);
+    from.get(bytes);
     return bytes;
   }
 
