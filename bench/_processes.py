@@ -27,6 +27,12 @@ def proportional_mib(pid: int) -> int:
     return 0
 
 
+def written_mib(pid: int) -> int:
+    """Returns how much a process has written to files so far, in MiB."""
+    lines = Path(f"/proc/{pid}/io").read_text().splitlines()
+    return next(int(line.split()[1]) >> 20 for line in lines if line.startswith("write_bytes:"))
+
+
 def stolen_ms() -> float:
     """Returns the CPU time that the host has taken from this virtual machine (steal), in steps of 10 ms."""
     return int(Path("/proc/stat").read_text().split(maxsplit=9)[8]) * 1000 / os.sysconf("SC_CLK_TCK")

@@ -2,7 +2,7 @@
 
 A source with ENVELOPE UPSERT reads all keys, then the changes at their rate. A gateway mirrors it, and a client looks rows up by
 their key, at a fixed rate. Once a second the script compares the newest entry of the log with the newest checkpoint of the
-tables. At the end a table has each value and its mark.
+tables. A line on the standard error says every few seconds how far each step is. At the end a table has each value and its mark.
 
     .venv/bin/python bench/scale.py [--rows 10000000] [--changes 5000] [--look-ups 50] [--for 60]
 """
@@ -17,25 +17,23 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
-from _processes import cpu_s, proportional_mib, scraped  # a module of this folder
+from _processes import cpu_s, proportional_mib, scraped, written_mib  # a module of this folder
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 from prometheus_client.parser import text_string_to_metric_families
 
 from tailgate.embedded.children import Child, free_port
 from tailgate.embedded.kafka import Kafka
-from tailgate.engine.runtime.kafka import requests as broker
 from tailgate.lake.folder import Lake
 from tailgate.lake.tables import checkpoints
-from testing.engine_process import EngineProcess, until
+from testing.engine_process import EngineProcess
 
 TOPIC = "users"
 SOURCE = """CREATE SOURCE users (name text, orders bigint, amount double precision)
@@ -43,11 +41,41 @@ SOURCE = """CREATE SOURCE users (name text, orders bigint, amount double precisi
 BROKER = ("-Xms1g", "-Xmx1g")
 READY = timedelta(seconds=60)
 FILL_S = 1800.0
-BEHIND_S = 300.0  # until the tables have all rows
+TABLES_S = 300.0  # until the tables have all rows
+MIRROR_S = 300  # until the gateway has answered its first query
+LOOK_S = 0.2  # between two looks at a step that has not ended
+REPORT_S = 5.0  # between two lines about the progress
 WARM_S = 15.0
 STEP_S = 0.02  # between two batches of changes
 GIB = 1024
 UPDATES = "tailgate_gateway_mirror_update_seconds"
+
+
+class Progress:
+    """Lines about the steps of a run, on the standard error, with the seconds since its start."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._next = self._began + REPORT_S
+
+    def say(self, line: str) -> None:
+        self._next = time.monotonic() + REPORT_S
+        print(f"{time.monotonic() - self._began:6.1f} s  {line}", file=sys.stderr, flush=True)
+
+    def say_state(self, state: Callable[[], str]) -> None:
+        """Prints a line if the last one is older than REPORT_S."""
+        if time.monotonic() >= self._next:
+            self.say(state())
+
+    def until(self, done: Callable[[], bool], state: Callable[[], str], limit_s: float) -> float:
+        """Waits until a step has ended, and returns the seconds. Raises AssertionError after `limit_s`."""
+        began = time.monotonic()
+        while not done():
+            self.say_state(state)
+            assert time.monotonic() - began < limit_s, f"not within {limit_s} s: {state()}"
+            time.sleep(LOOK_S)
+        self.say(state())
+        return time.monotonic() - began
 
 
 class Value(NamedTuple):
@@ -63,10 +91,11 @@ def message(key: int, version: int) -> tuple[str, str]:
 
 
 def producer(kafka: str) -> Producer:
-    return Producer({"bootstrap.servers": kafka, "queue.buffering.max.messages": 1_000_000, "linger.ms": 20})
+    """Returns a producer. Its messages are compressed: a slow disk would delay the engine, too."""
+    return Producer({"bootstrap.servers": kafka, "queue.buffering.max.messages": 1_000_000, "linger.ms": 20, "compression.type": "lz4"})
 
 
-def fill(kafka: str, rows: int) -> None:
+def produce(kafka: str, rows: int, progress: Progress) -> None:
     """Produces one message for each key, as fast as possible."""
     to = producer(kafka)
     for key in range(rows):
@@ -76,7 +105,9 @@ def fill(kafka: str, rows: int) -> None:
             to.poll(0)
             while len(to) > 500_000:
                 to.poll(0.1)
+            progress.say_state(lambda: f"{max(key - len(to), 0):,} of {rows:,} messages produced")  # noqa: B023  # called at once
     to.flush()
+    progress.say(f"{rows:,} of {rows:,} messages produced")
 
 
 def change(kafka: str, rows: int, rate: float) -> None:
@@ -152,76 +183,140 @@ def update_ms(before: dict[str, float], after: dict[str, float], percent: int) -
     raise AssertionError("not reached")
 
 
-def read_all(lake: Lake, kafka: str) -> bool:
+def records_read(lake: Lake) -> int:
+    """Returns how many records of the topic the newest entry of the log has read."""
     newest = lake.log.newest()
     assert newest is not None
-    end = broker.topic(kafka, TOPIC, {}).bounds["0"][1]
-    return any(topics[TOPIC]["0"] >= end for topics in newest.offsets.values() if TOPIC in topics)
+    return max((topics[TOPIC]["0"] for topics in newest.offsets.values() if TOPIC in topics), default=0)
 
 
-def measured(rows: int, rate: float, look_ups: float, seconds: float) -> tuple[list[Value], dict[str, Any]]:
-    """Returns the values with marks, and more figures."""
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tailgate-bench-")))
-        kafka = Kafka(folder / "kafka", jvm=BROKER)
-        stack.callback(kafka.stop)
+def listed_entry(lake: Lake) -> int:
+    """Returns the entry of the tables' newest checkpoint."""
+    checkpoint = checkpoints.newest(lake)
+    return 0 if checkpoint is None else checkpoint.n
+
+
+class Run:
+    """The servers of a run: a broker, an engine whose source has all rows, and a gateway after `serve`. They end with `stack`."""
+
+    def __init__(self, rows: int, stack: ExitStack) -> None:
+        self.rows, self._stack, self.progress = rows, stack, Progress()
+        self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tailgate-bench-")))
+        self.lake_folder = self._folder / "lake"
+        self.figures: dict[str, Any] = {"rows": rows}
+        self.kafka = self._broker()
+        self.engine = self._engine()
+        self.lake = Lake(self.lake_folder)
+        self._fill()
+
+    def _broker(self) -> str:
+        """Starts a broker whose topic has all rows."""
+        kafka = Kafka(self._folder / "kafka", jvm=BROKER)
+        self._stack.callback(kafka.stop)
         kafka.start()
-        admin = AdminClient({"bootstrap.servers": kafka.address})
-        admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(30)
-        fill(kafka.address, rows)
-        engine = EngineProcess(folder / "lake")
-        stack.callback(engine.stop)
+        kafka.create_topic(TOPIC)
+        began = time.monotonic()
+        produce(kafka.address, self.rows, self.progress)
+        self.figures["produced_s"] = round(time.monotonic() - began, 1)
+        return kafka.address
+
+    def _engine(self) -> EngineProcess:
+        engine = EngineProcess(self.lake_folder)
+        self._stack.callback(engine.stop)
         engine.start()
-        began = time.monotonic()
-        engine.execute(SOURCE.format(kafka=kafka.address))
-        lake = Lake(folder / "lake")
-        until(lambda: read_all(lake, kafka.address), FILL_S)
-        filled_s = time.monotonic() - began
-        until(lambda: behind_s(lake) < 1, BEHIND_S)
-        port, metrics = free_port(), free_port()
-        words = ["gateway", "--data", str(folder / "lake"), "--listen", f"127.0.0.1:{port}", "--metrics", str(metrics)]
-        gateway = Child("gateway", [sys.executable, "-m", "tailgate", *words], log=folder / "gateway.log", announces="ready ")
-        stack.callback(gateway.stop)
+        self.progress.say("the engine is ready")
+        return engine
+
+    def _fill(self) -> None:
+        """Creates the source and waits until the log, then the tables have all rows."""
+        engine, lake = self.engine, self.lake
+        pids = {"driver": engine.pid, "jvm": engine.jvm}
+        began, cpu = time.monotonic(), {name: cpu_s(pid) for name, pid in pids.items()}
+        engine.execute(SOURCE.format(kafka=self.kafka))
+
+        def state() -> str:
+            used = (
+                f"{name} {cpu_s(pid) - cpu[name]:.1f} s of CPU, {proportional_mib(pid)} MiB, {written_mib(pid)} MiB written"
+                for name, pid in pids.items()
+            )
+            return f"{records_read(lake):,} of {self.rows:,} records read; the tables have entry {listed_entry(lake)}; {'; '.join(used)}"
+
+        self.progress.until(lambda: records_read(lake) >= self.rows, state, FILL_S)
+        self.figures["filled_s"] = round(time.monotonic() - began, 1)
+        newest = lake.log.newest()
+        assert newest is not None
+        # an idle engine appends entries without changes, which no round applies
+        self.figures["tables_s"] = round(self.progress.until(lambda: listed_entry(lake) >= newest.n, state, TABLES_S), 1)
+        self.figures["fill_cpu_s"] = {name: round(cpu_s(pid) - cpu[name], 1) for name, pid in pids.items()}
+        self.figures["fill_written_mib"] = {name: written_mib(pid) for name, pid in pids.items()}
+
+    def serve(self) -> None:
+        """Starts a gateway, and waits until it has loaded its mirror."""
+        port, self.metrics = free_port(), free_port()
+        self.dsn = f"host=127.0.0.1 port={port} user=a dbname=b"
+        self.gateway = self._gateway(port)
+        self._mirror()
+
+    def _gateway(self, port: int) -> Child:
+        words = ["gateway", "--data", str(self.lake_folder), "--listen", f"127.0.0.1:{port}", "--metrics", str(self.metrics)]
+        gateway = Child("gateway", [sys.executable, "-m", "tailgate", *words], log=self._folder / "gateway.log", announces="ready ")
+        self._stack.callback(gateway.stop)
         gateway.wait_ready(gateway.announced, READY)
-        dsn = f"host=127.0.0.1 port={port} user=a dbname=b"
-        began = time.monotonic()
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            assert connection.execute("SELECT count(*) FROM users").fetchone() == (rows,)
-        mirrored_s = time.monotonic() - began
-        changes = multiprocessing.get_context("spawn").Process(target=change, args=(kafka.address, rows, rate), daemon=True)
+        self.progress.say("the gateway is ready")
+        return gateway
+
+    def _mirror(self) -> None:
+        def count() -> Any:
+            with psycopg.connect(self.dsn, autocommit=True) as connection:
+                connection.execute(f"SET statement_timeout = '{MIRROR_S} s'")
+                return connection.execute("SELECT count(*) FROM users").fetchone()
+
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(count)
+            loaded_s = self.progress.until(answer.done, lambda: f"the gateway has {proportional_mib(self.gateway.pid)} MiB", MIRROR_S)
+        assert answer.result() == (self.rows,)
+        self.figures["mirrored_s"] = round(loaded_s, 1)
+
+    def change(self, rate: float) -> None:
+        """Changes random rows at a rate, in a process that ends with the run."""
+        spawned = multiprocessing.get_context("spawn")
+        changes = spawned.Process(target=change, args=(self.kafka, self.rows, rate), daemon=True)
         changes.start()
-        stack.callback(changes.kill)
+        self._stack.callback(changes.kill)
+
+    def measured(self, rate: float, look_ups: float, seconds: float) -> list[Value]:
+        """Changes rows and looks rows up at their rates. Returns the values with marks."""
+        self.change(rate)
         time.sleep(WARM_S)
-        client = LookUps(dsn, rows, look_ups)
+        self.progress.say(f"{WARM_S:.0f} s of changes have warmed up the processes; now they are measured for {seconds:.0f} s")
+        client = LookUps(self.dsn, self.rows, look_ups)
         client.start()
-        processes = {"driver": engine.pid, "jvm": engine.jvm, "gateway": gateway.pid}
-        before, cpu, behind, memory = updates(metrics), {name: cpu_s(pid) for name, pid in processes.items()}, [], 0
-        first, until_s = lake.log.newest(), time.monotonic() + seconds
+        pids = {"driver": self.engine.pid, "jvm": self.engine.jvm, "gateway": self.gateway.pid}
+        before, cpu = updates(self.metrics), {name: cpu_s(pid) for name, pid in pids.items()}
+        behind, memory = [behind_s(self.lake)], [proportional_mib(self.gateway.pid)]
+        first, until_s = self.lake.log.newest(), time.monotonic() + seconds
         while time.monotonic() < until_s:
             time.sleep(1.0)
-            behind.append(behind_s(lake))
-            memory = max(memory, proportional_mib(gateway.pid))
-        last, after = lake.log.newest(), updates(metrics)
+            behind.append(behind_s(self.lake))
+            memory.append(proportional_mib(self.gateway.pid))
+            self.progress.say_state(lambda: f"the tables are {behind[-1]:.1f} s behind; the gateway has {memory[-1]} MiB")
+        last, after = self.lake.log.newest(), updates(self.metrics)
         assert first is not None
         assert last is not None
-        cores = {name: round((cpu_s(pid) - cpu[name]) / seconds, 2) for name, pid in processes.items()}
+        self.figures["cores"] = {name: round((cpu_s(pid) - cpu[name]) / seconds, 2) for name, pid in pids.items()}
         looked_up = client.stop()
-        values = [
-            Value("tables behind the log, s, p95", percentile(behind, 95), 3),
-            Value("update of the mirror, ms, p95", update_ms(before, after, 95), 10),
-            Value("look-up by key, ms, p95", percentile(looked_up, 95) * 1000, 5),
-            Value("memory of the gateway, GiB", memory / GIB, 3),
-        ]
-        return values, {
-            "rows": rows,
+        self.figures |= {
             "changes_per_s": rate,
-            "filled_s": round(filled_s, 1),
-            "mirrored_s": round(mirrored_s, 1),
             "ticks_per_s": round((last.n - first.n) / seconds, 1),
             "update_p50_ms": round(update_ms(before, after, 50), 1),
             "look_up_p50_ms": round(percentile(looked_up, 50) * 1000, 1),
-            "cores": cores,
         }
+        return [
+            Value("tables behind the log, s, p95", percentile(behind, 95), 3),
+            Value("update of the mirror, ms, p95", update_ms(before, after, 95), 10),
+            Value("look-up by key, ms, p95", percentile(looked_up, 95) * 1000, 5),
+            Value("memory of the gateway, GiB", max(memory) / GIB, 3),
+        ]
 
 
 def main() -> None:
@@ -231,11 +326,14 @@ def main() -> None:
     parser.add_argument("--look-ups", type=float, default=50.0, help="per second (%(default)s)")
     parser.add_argument("--for", dest="seconds", type=float, default=60.0, metavar="SECONDS", help="measured interval (%(default)s)")
     options = parser.parse_args()
-    values, figures = measured(options.rows, options.changes, options.look_ups, options.seconds)
+    with ExitStack() as stack:
+        run = Run(options.rows, stack)
+        run.serve()
+        values = run.measured(options.changes, options.look_ups, options.seconds)
     print(f"{'':32} {'measured':>10} {'mark':>6}")
     for value in values:
         print(f"{value.name:32} {value.value:10.1f} {value.mark:6.0f}  {'reached' if value.value <= value.mark else 'MISSED'}")
-    print(json.dumps(figures))
+    print(json.dumps(run.figures))
 
 
 if __name__ == "__main__":
