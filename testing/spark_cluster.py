@@ -26,10 +26,13 @@ JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 class SparkCluster:
-    """A master and `workers` workers of one core, each with room for one executor. They end with the block, or with this process."""
+    """A master and `workers` workers of one core, each with room for one executor. They end with the block, or with this process.
 
-    def __init__(self, folder: Path, workers: int = 2) -> None:
-        self.folder, self._count = folder, workers
+    `java_options`: those of executors.
+    """
+
+    def __init__(self, folder: Path, workers: int = 2, java_options: str = JAVA_OPTIONS) -> None:
+        self.folder, self._count, self._java_options = folder, workers, java_options
         self.master = f"spark://127.0.0.1:{free_port()}"
         self.secret_file = folder / "secret"
         self.workers: list[Child] = []
@@ -73,7 +76,7 @@ class SparkCluster:
         return {
             "spark.authenticate.secret.file": str(self.secret_file),
             "spark.executor.memory": "700m",
-            "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+            "spark.executor.extraJavaOptions": self._java_options,
         }
 
     @property

@@ -9,6 +9,7 @@ import pytest
 
 from tailgate.engine import command
 from tailgate.engine.runtime.spark.cluster import cluster
+from tailgate.engine.runtime.spark.jvm import COMPILER
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, TailgateError
 
 MASTER = "spark://127.0.0.1:7077"
@@ -41,13 +42,14 @@ def test_the_settings_of_a_cluster(secret: Path) -> None:
     assert all["spark.network.crypto.saslFallback"] == "false"
     assert (all["spark.executor.memory"], all["spark.network.timeout"]) == ("2g", "60s")
     assert "tailgate.jar" in all["spark.executor.extraClassPath"]
+    assert set(COMPILER) < set(all["spark.executor.defaultJavaOptions"].split()), "as the engine's own JVM"
 
 
 def test_jars_in_another_folder(secret: Path) -> None:
     """The archive of classes fits the engine's own class path only."""
     all = settings(secret, spark__executor__extraClassPath="/opt/tailgate/*")
     assert all["spark.executor.extraClassPath"] == "/opt/tailgate/*"
-    assert "spark.executor.defaultJavaOptions" not in all
+    assert "SharedArchiveFile" not in all["spark.executor.defaultJavaOptions"]
 
 
 @pytest.mark.parametrize(

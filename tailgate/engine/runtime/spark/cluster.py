@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailgate.engine.runtime.spark.jvm import CLASSES, class_path
+from tailgate.engine.runtime.spark.jvm import CLASSES, COMPILER, METASPACE, class_path
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.lake.host import java
 from tailgate.operations.settings.addresses import EVERY_ADDRESS
@@ -70,7 +70,9 @@ class Cluster:
                 raise InvalidParameterValue(f'the setting "{name}" of Spark cannot be changed: the engine sets it')
         addresses = dict.fromkeys(ADDRESSES, self.driver_host)
         secret = _secret(conf.pop(SECRET_FILE, None))
-        here = {} if CLASS_PATH in conf else {CLASS_PATH: class_path(), JAVA_OPTIONS: " ".join(java.archive_options(CLASSES))}
+        has_own_jars = CLASS_PATH in conf
+        options = [METASPACE, *COMPILER, *([] if has_own_jars else java.archive_options(CLASSES))]  # the archive fits our class path only
+        here = {JAVA_OPTIONS: " ".join(options)} | ({} if has_own_jars else {CLASS_PATH: class_path()})
         return {**addresses, **DEFAULTS, **here, **conf, **FIXED, SECRET: secret}
 
 
