@@ -13,7 +13,8 @@ import org.apache.spark.unsafe.Platform;
  * and more for many changes. Blocks for later levels pass through a level as they are, so its exchanges cost a copy of their bytes.
  *
  * <pre>   block    a {@link Sent} of kind BLOCK for a level
- *   change   port, or Edge.RELATION (4) | operator or relation (4) | weight (8) | order (8) | columns (4) | bytes of the row (4) | row</pre>
+ *   change   port, or Edge.RELATION (4) | operator or relation (4) | weight (8) | order (8) | columns (4) | length of the row (4) |
+ *            row</pre>
  *
  * <p>Changes of one task for the same level and partition stay in their order.
  */
@@ -52,7 +53,8 @@ final class SentBlocks {
       open.put(key, block = new Block());
       needed = HEADER + length;
     }
-    if (needed > block.bytes.length) block.bytes = Arrays.copyOf(block.bytes, (int) Math.max(needed, Math.min(2L * block.bytes.length, BYTES_MAX)));
+    if (needed > block.bytes.length)
+      block.bytes = Arrays.copyOf(block.bytes, (int) Math.max(needed, Math.min(2L * block.bytes.length, BYTES_MAX)));
     long at = Platform.BYTE_ARRAY_OFFSET + block.end;
     Platform.putInt(block.bytes, at, port);
     Platform.putInt(block.bytes, at + TO, to);
@@ -83,7 +85,8 @@ final class SentBlocks {
       int length = Platform.getInt(bytes, at + LENGTH);
       UnsafeRow row = new UnsafeRow(Platform.getInt(bytes, at + COLUMNS));
       row.pointTo(bytes, at + HEADER, length);
-      to.receive(Platform.getInt(bytes, at), Platform.getInt(bytes, at + TO), row, Platform.getLong(bytes, at + WEIGHT), Platform.getLong(bytes, at + ORDER));
+      long weight = Platform.getLong(bytes, at + WEIGHT), order = Platform.getLong(bytes, at + ORDER);
+      to.receive(Platform.getInt(bytes, at), Platform.getInt(bytes, at + TO), row, weight, order);
       i += HEADER + length;
     }
   }

@@ -22,7 +22,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class FetchedRows implements InputPartition {
   private static final long serialVersionUID = 1;
   private static final int NULL = -1;
-  private static final int FIXED_BYTES = 2 * Integer.BYTES + 2 * Long.BYTES + 2 * Integer.BYTES;  // lengths, offset, time, its type, headers
+  private static final int FIXED_BYTES = 4 * Integer.BYTES + 2 * Long.BYTES;  // lengths, type of the time, headers; offset, time
   private transient List<InternalRow> rows;
 
   /** `rows`: at least one, all with the same topic and partition. */

@@ -63,7 +63,10 @@ final class BatchedWrites {
     end += bytes.length;
   }
 
-  /** Writes what waits. It must be called before other writes of the same entries, reads that the cache cannot answer, scans, and the commit. */
+  /**
+   * Writes what waits. It must be called before other writes of the same entries, reads that the cache cannot answer, scans, and the
+   * commit.
+   */
   void flush() {
     if (waiting == 0) return;
     ByteBuffer.wrap(batch).order(ByteOrder.LITTLE_ENDIAN).putInt(COUNT, waiting);

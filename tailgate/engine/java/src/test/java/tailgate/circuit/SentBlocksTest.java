@@ -36,8 +36,10 @@ class SentBlocksTest {
     assertTrue(sent.size() < 100, "changes share blocks");
     for (InternalRow block : sent) {
       assertEquals(Sent.BLOCK, Sent.kind(block));
-      List<Received> of = received.computeIfAbsent(List.of(Sent.to(block), Math.floorMod(Sent.place(block), PARTITIONS)), k -> new ArrayList<>());
-      SentBlocks.forEach(block, (port, to, row, weight, order) -> of.add(new Received(port, to, weight, order, row.getLong(0) + row.getString(1))));
+      List<Integer> place = List.of(Sent.to(block), Math.floorMod(Sent.place(block), PARTITIONS));
+      List<Received> of = received.computeIfAbsent(place, k -> new ArrayList<>());
+      SentBlocks.forEach(block,
+          (port, to, row, weight, order) -> of.add(new Received(port, to, weight, order, row.getLong(0) + row.getString(1))));
     }
     assertEquals(expected, received);
     sent.clear();
