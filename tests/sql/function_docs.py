@@ -180,8 +180,8 @@ and the examples with PostgreSQL 15.
 - T stands for each of the types that follow the signature.
 - The result for a NULL argument is NULL unless the description says otherwise.
 - Arguments have names where PostgreSQL names them, as in `make_interval(days => 10)`. The last argument of `concat`,
-  `concat_ws`, `format`, `json_build_array`, `json_extract_path`, `json_extract_path_text` and of those of jsonb can be
-  an array: `format('%s: %s', VARIADIC words)`.
+  `concat_ws`, `format`, `num_nulls`, `num_nonnulls`, `json_build_array`, `json_build_object`, `json_extract_path`,
+  `json_extract_path_text` and of those of jsonb can be an array: `format('%s: %s', VARIADIC words)`.
 - [Expressions](expressions.md) describes CASE, COALESCE, IN, LIKE, casts and other syntax,
   and [CREATE FUNCTION](statements.md) user-defined functions.
 """

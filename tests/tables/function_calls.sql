@@ -75,3 +75,10 @@ SELECT array_to_json('{{1,5},{99,100}}'::int[], true) AS a, array_to_json(ARRAY[
 SELECT id, array_to_json(words, id > 1) FROM t ORDER BY id;
 SELECT array_to_json(ARRAY[1], 'x');
 SELECT array_to_json(1, true);
+SELECT jsonb_build_object(VARIADIC ARRAY['a', 'b', 'c', NULL]) AS a, json_build_object(VARIADIC ARRAY[1, 2]) AS b, jsonb_build_object(VARIADIC '{}'::text[]) AS c, jsonb_build_object(VARIADIC NULL::text[]) AS d, json_build_object(VARIADIC ARRAY[1.50, 2]) AS e, json_build_object(VARIADIC ARRAY[true, false]) AS f, jsonb_build_object(VARIADIC ARRAY[timestamp '2024-02-29', '2024-03-01 10:00']) AS g, jsonb_build_object(VARIADIC ARRAY[['a', 'b'], ['c', 'd']]) AS h;
+SELECT jsonb_build_object(VARIADIC ARRAY['a', 'b', 'c']);
+SELECT jsonb_build_object(VARIADIC ARRAY['a', 'b', NULL, 'c']);
+SELECT jsonb_build_object(VARIADIC ARRAY['"a"'::jsonb, '"b"']);
+SELECT jsonb_build_object('a', VARIADIC ARRAY['a', 'b', 'c']);
+SELECT num_nulls(VARIADIC ARRAY[1, NULL, NULL]) AS a, num_nonnulls(VARIADIC ARRAY['a', NULL]) AS b, num_nulls(VARIADIC '{}'::int[]) AS c, num_nonnulls(VARIADIC NULL::int[]) AS d, num_nulls(VARIADIC ARRAY[[1, NULL], [2, 3]]) AS e;
+SELECT num_nulls(1, VARIADIC ARRAY[1, NULL]);

@@ -63,3 +63,11 @@ SELECT * FROM generate_series(1.5, NULL);
 SELECT id, generate_series(0, price, 0.5)::text AS g FROM sales WHERE price BETWEEN 0 AND 3 ORDER BY id, 2;
 SELECT sum(x) AS s FROM generate_series(0.1, 1, 0.1) AS x;
 SELECT * FROM generate_series(0, 1.0, 0.5) WITH ORDINALITY;
+-- a parameter beside a declared numeric has any number of digits
+PREPARE beside AS SELECT coalesce(price, $1) AS a, CASE WHEN id > 2 THEN $1 ELSE price END AS b, least(price, $1) AS c, ARRAY[price, $1] AS d, lag(price, 1, $1) OVER (ORDER BY id) AS e FROM sales ORDER BY id;
+EXECUTE beside (1.23456);
+EXECUTE beside (123456789012345678901234567890123456789012345.5);
+PREPARE among AS SELECT sum(x) AS s FROM (VALUES (1.5), ($1)) v (x);
+EXECUTE among (2.123);
+PREPARE united AS SELECT price FROM sales WHERE id = 1 UNION ALL SELECT $1;
+EXECUTE united (7.12345);

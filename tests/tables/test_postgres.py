@@ -68,6 +68,7 @@ SCRIPTS = (
     "money",
     "intervals",
     "record_functions",
+    "collected",
     "recursion",
     "function_calls",
     "session_values",
@@ -160,6 +161,7 @@ DIFFERENT: dict[str, str] = {
         "detail",
     ),
     "SELECT trim_array(ARRAY[[1, 2]], 2)": "message",
+    "SELECT jsonb_build_object(VARIADIC ARRAY['a', 'b', 'c'])": "hint",
     **dict.fromkeys(
         (
             "UPDATE j SET d['c']['d'] = '1' WHERE id = 4",

@@ -9,16 +9,16 @@ from contextlib import suppress
 
 from sqlglot import exp
 
-from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, SyntaxError_, UndefinedFunction
+from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidParameterValue, SyntaxError_, UndefinedFunction
 from tailgate.lake.ranges import RANGE_OF
-from tailgate.lake.types import JSON, JSONB, TEXT, Type
+from tailgate.lake.types import INT4, JSON, JSONB, TEXT, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.types.coercion import bare_type, coerce, elements_as_text
 from tailgate.sql.binder.types.dimensions import elements_of
 from tailgate.sql.binder.types.json_arrays import json_elements
 from tailgate.sql.binder.types.overloads import NO_MATCH, function
 from tailgate.sql.functions import catalogue
-from tailgate.sql.functions.entry import Function
+from tailgate.sql.functions.entry import Function, duckdb_error, spark_error, strict
 from tailgate.sql.functions.ranges import OF_ARRAY
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import Call, Literal, Scalar
@@ -40,10 +40,43 @@ OMITTED: dict[str, exp.Expr] = {
     **dict.fromkeys(NAMES["make_interval"], exp.Literal.number(0)),
     "vars": exp.Literal.string("{}"),
 }
-BUILDERS = {"json_build_array": JSON, "jsonb_build_array": JSONB}
+ARRAYS = {"json_build_array": JSON, "jsonb_build_array": JSONB}
+OBJECTS = {"json_build_object": JSON, "jsonb_build_object": JSONB}
+BUILDERS = ARRAYS | OBJECTS
 PATHS = {f"{type}_extract_path{suffix}": sign for type in ("json", "jsonb") for suffix, sign in (("", "#>"), ("_text", "#>>"))}
 TEXTS = {"concat": 0, "concat_ws": 1, "format": 1}  # functions of texts, with the number of arguments before the array
 JOIN = next(row for row in catalogue.calls("array_to_string") if len(row.arguments) == 2)
+TEXT_OF_JSON = ("bool", "timestamp", "timestamptz")  # types whose values have another text as a key of an object
+NO_KEYS = ("json", "jsonb", "record")
+
+
+def _every_other(type: str, first: int) -> Function:
+    """Returns the function of every other element of an array, from the first (0) or the second (1) one. Raises 22023 for an odd number."""
+    error = "argument list must have even number of elements"
+    every = f"filter({{0}}, (tg_x, tg_i) -> tg_i % 2 = {first})"
+    spark = f"(CASE WHEN size({{0}}) % 2 = 1 THEN {spark_error('22023', error)} ELSE {every} END)"
+    every = f"list_filter({{0}}, lambda tg_x, tg_i: tg_i % 2 = {1 - first})"
+    duckdb = f"(CASE WHEN len({{0}}) % 2 = 1 THEN {duckdb_error('22023', error)} ELSE {every} END)"
+    return Function("every_other", (type,), type, spark, duckdb)
+
+
+def _counting(name: str, test: str) -> Function:
+    """Returns the function that counts the elements of an array for which a test holds."""
+    spark = strict(f"size(filter({{0}}, tg_x -> tg_x {test}))", 1)
+    duckdb = strict(f"CAST(len(list_filter({{0}}, lambda tg_x: tg_x {test})) AS INTEGER)", 1)
+    return Function(name, ("anyarray",), "int4", spark, duckdb)
+
+
+KEYS = _every_other("text[]", 0)
+VALUES = {type: _every_other(f"{type}[]", 1) for type in ("json", "jsonb")}
+COUNTS = {"num_nulls": _counting("num_nulls", "IS NULL"), "num_nonnulls": _counting("num_nonnulls", "IS NOT NULL")}
+SCALAR_TEXTS = Function(
+    "texts",
+    ("json[]",),
+    "text[]",
+    "transform({0}, tg_x -> tg_json_path_text(tg_x, CAST(array() AS ARRAY<STRING>)))",
+    "list_transform({0}, lambda tg_x: tg_json_path_text(tg_x, CAST([] AS VARCHAR[])))",
+)
 FORMAT = Function(
     "format",
     ("text", "text[]"),
@@ -102,9 +135,15 @@ def bind_variadic(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at
         if ranges is None:
             raise _undefined(binder, name, [nodes[-1].this], at)
         return Call(OF_ARRAY[name], (ranges,), Type(name), at)
-    if name in BUILDERS and not first:
-        type = BUILDERS[name]
+    if name in (*BUILDERS, *COUNTS) and first:
+        raise _undefined(binder, name, [*nodes[:-1], nodes[-1].this], at)
+    if name in COUNTS:
+        return Call(COUNTS[name], (array,), INT4, at)
+    if name in ARRAYS:
+        type = ARRAYS[name]
         return Call(catalogue.calls(name)[0], (json_elements(array, type, binder.parameters, at),), type, at)
+    if name in OBJECTS:
+        return _object(binder, name, array, at)
     if name in TEXTS:
         if len(first) != TEXTS[name]:
             raise _undefined(binder, name, [*nodes[:-1], nodes[-1].this], at)
@@ -113,6 +152,19 @@ def bind_variadic(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at
         if text is not None and elements is not None:
             return Call(FORMAT, (text, elements), TEXT, at) if name == "format" else Call(JOIN, (elements, text), TEXT, at)
     raise FeatureNotSupported(f"VARIADIC arguments of {name} are not supported", position=position(nodes[-1]))
+
+
+def _object(binder: ExpressionBinder, name: str, array: Scalar, at: int | None) -> Scalar:
+    """Returns json_build_object or jsonb_build_object of an array of keys and values in turn. Raises 22023."""
+    if array.type.name in NO_KEYS:
+        raise InvalidParameterValue("key value must be scalar, not array, composite, or json")
+    type, texts = OBJECTS[name], None
+    if array.type.name not in TEXT_OF_JSON:
+        texts = elements_as_text(array, at)
+    if texts is None:
+        texts = Call(SCALAR_TEXTS, (json_elements(array, JSON, binder.parameters, at),), TEXT.array())
+    values = Call(VALUES[type.name], (json_elements(array, type, binder.parameters, at),), type.array())
+    return Call(catalogue.calls(name)[0], (Call(KEYS, (texts,), TEXT.array()), values), type, at)
 
 
 def _json(binder: ExpressionBinder, scalar: Scalar, name: str, at: int | None) -> Scalar:

@@ -10,27 +10,37 @@ so it is deterministic.
 
 from __future__ import annotations
 
-from tailgate.lake.types import INT8
+from dataclasses import replace
+
+from tailgate.lake.types import INT4, INT8, Field
 from tailgate.sql.functions import windows
+from tailgate.sql.functions.aggregates import COLLECTING
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import (
     AggregateCall,
     Column,
     Distinct,
+    Filter,
+    Generate,
     IsDistinct,
     Join,
+    Limit,
+    Literal,
     Not,
     Project,
     Reduce,
     Relation,
     Scalar,
     SetOperation,
+    Sort,
+    SortKey,
     Values,
     Window,
     WindowCall,
 )
 from tailgate.sql.plan.rewriting import conjunction, shifted
 from tailgate.sql.plan.sort_keys import has_equal_forms, sort_key
+from tailgate.sql.plan.subqueries import as_relation, dependent
 from tailgate.sql.plan.traversal import column
 
 ONE_ROW = Values(((),), ())  # the input of SELECT without FROM
@@ -54,6 +64,58 @@ def aggregated(input: Relation, keys: tuple[Scalar, ...], calls: tuple[Aggregate
     width = len(plain.columns)
     places = [width + forms.index(i) if i in forms else i for i in range(width)]
     return Project(grouped, tuple(Column(p, f.type) for p, f in zip(places, plain.columns, strict=True)), plain.columns)
+
+
+def in_order_of_rows(input: Relation, calls: tuple[AggregateCall, ...]) -> tuple[Relation, tuple[AggregateCall, ...]]:
+    """Returns the aggregates that collect values without ORDER BY with the order of the rows of a subquery, a function or VALUES.
+
+    The input has more columns then, behind its own.
+    """
+    if not any(_is_unordered(call) for call in calls):
+        return input, calls
+    ordered, keys = _with_order(input)
+    return ordered, tuple(replace(call, order=keys) if _is_unordered(call) else call for call in calls)
+
+
+def sorted_as_rows(relation: Relation) -> Relation:
+    """Returns a relation without ORDER BY in the order of the rows of a subquery, a function or VALUES below it."""
+    ordered, keys = _with_order(relation)
+    if not keys:
+        return relation
+    return Project(Sort(ordered, keys), tuple(column(relation, i) for i in range(len(relation.columns))), relation.columns)
+
+
+def _is_unordered(call: AggregateCall) -> bool:
+    return call.function.name in COLLECTING and not call.order and not call.distinct
+
+
+def _with_order(relation: Relation) -> tuple[Relation, tuple[SortKey, ...]]:
+    """Returns a relation with more columns, by which its rows are in the order of ORDER BY, of a function's result, or as written."""
+    if (lateral := dependent(relation)) is not None:
+        right, keys = _with_order(lateral.right)
+        width = len(lateral.left.columns)
+        moved = tuple(replace(key, expression=shifted(key.expression, width)) for key in keys)
+        return as_relation(replace(lateral, right=right)), moved
+    match relation:
+        case Sort(keys=keys):
+            return relation, keys
+        case Limit() | Filter():
+            below, keys = _with_order(relation.input)
+            return replace(relation, input=below), keys
+        case Project(input=input, expressions=expressions, columns=columns):
+            below, keys = _with_order(input)
+            own = tuple(key.expression for key in keys)
+            fields = tuple(Field(f"?order{i}?", scalar.type) for i, scalar in enumerate(own))
+            moved = tuple(replace(key, expression=Column(len(columns) + i, key.expression.type)) for i, key in enumerate(keys))
+            return (Project(below, (*expressions, *own), (*columns, *fields)), moved) if keys else (relation, ())
+        case Generate():
+            numbered = replace(relation, ordinality=True)
+            return numbered, (SortKey(Column(len(numbered.columns) - 1, INT8), False, False),)
+        case Values(rows=rows, columns=columns) if len(rows) > 1:
+            places = tuple((*row, Literal(i, INT4)) for i, row in enumerate(rows))
+            number = Field("?order?", INT4, False)
+            return Values(places, (*columns, number)), (SortKey(Column(len(columns), INT4), False, False),)
+    return relation, ()
 
 
 def distinct(input: Relation) -> Relation:

@@ -80,7 +80,12 @@ def row_if_any(fields: Sequence[Scalar], names: Sequence[str], position: int | N
 def fields(row: Scalar) -> tuple[Scalar, ...]:
     """Returns the fields of a row; those of NULL are NULL."""
     scalars = _sources(row)
-    return scalars if scalars is not None else tuple(Call(field_function(n), (row,), f.type) for n, f in enumerate(row.type.fields, 1))
+    if scalars is not None:
+        return scalars
+    match row:
+        case Case(branches=((condition, Literal(value=None)),), otherwise=Call() as made) if _is_made(made):
+            return tuple(Case(((condition, Literal(None, f.type)),), f, f.type) for f in fields(made))
+    return tuple(Call(field_function(n), (row,), f.type) for n, f in enumerate(row.type.fields, 1))
 
 
 def of_row(row: Scalar, compute: Callable[[Scalar], Scalar]) -> Scalar:

@@ -20,7 +20,7 @@ from tailgate.lake.errors import (
 )  # fmt: skip
 from tailgate.lake.types import BOOL, FACTS, FLOAT8, JSON, JSONB, TEXT, UNKNOWN, Type
 from tailgate.sql.binder import enums
-from tailgate.sql.binder.argument_lists import bind_variadic, in_order
+from tailgate.sql.binder.argument_lists import BUILDERS, bind_variadic, in_order
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.domains import domain_type, in_domain
 from tailgate.sql.binder.expressions import sql_functions, subqueries
@@ -28,6 +28,7 @@ from tailgate.sql.binder.expressions.aggregates import as_json, bind_aggregate, 
 from tailgate.sql.binder.expressions.window_functions import is_window
 from tailgate.sql.binder.grouping import aggregate, placeholder, windowed
 from tailgate.sql.binder.grouping_sets import grouping_call
+from tailgate.sql.binder.json.records import POPULATE, bind_populated
 from tailgate.sql.binder.lambdas import NAMES as LAMBDAS
 from tailgate.sql.binder.lambdas import bind_lambda
 from tailgate.sql.binder.positions import leftmost
@@ -50,7 +51,6 @@ from tailgate.sql.plan.subqueries import subquery
 from tailgate.values.times.units import TRUNCATABLE, UNITS_BY_SPELLING
 
 CONVERSIONS = {"to_json": JSON, "to_jsonb": JSONB}
-BUILDERS = {f"{type.name}_build_{what}": type for type in (JSON, JSONB) for what in ("array", "object")}
 SCHEMAS = ("pg_catalog", "public")  # of built-in functions
 
 
@@ -94,8 +94,8 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
     nodes = in_order(binder, name, nodes, at)
     if name in catalogue.UNITS and _has_unit(name, nodes):
         return _with_unit(binder, name, nodes, at)
-    if name in BUILDERS or name in LAMBDAS:
-        return (_built if name in BUILDERS else bind_lambda)(binder, name, nodes, at)
+    if name in BUILDERS or name in LAMBDAS or name in POPULATE:
+        return (_built if name in BUILDERS else bind_lambda if name in LAMBDAS else bind_populated)(binder, name, nodes, at)
     rows = catalogue.calls(name)
     if is_aggregate(name) or (nodes and isinstance(nodes[-1], (exp.Distinct, exp.Order))):
         return bind_aggregate(binder, node)

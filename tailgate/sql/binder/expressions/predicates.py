@@ -89,16 +89,20 @@ def bind_between(binder: ExpressionBinder, node: exp.Between, at: int | None = N
     at = position(node) if at is None else at
     if not negated and (pages := bind_range(binder, node)) is not None:
         return pages
-    value, low, high = (binder.bind(node.args[k]) for k in ("this", "low", "high"))
+    value, low = (binder.bind(node.args[k]) for k in ("this", "low"))
 
-    def pair(a: Scalar, b: Scalar) -> Scalar:
-        if negated:
-            return Or((binder.operate("<", [value, a], at), binder.operate(">", [value, b], at)))
-        return And((binder.operate(">=", [value, a], at), binder.operate("<=", [value, b], at)))
+    def compare(sign: str, bound: Scalar) -> Scalar:
+        return binder.operate(sign, [value, bound], at)
 
+    def pair(first: Scalar, second: Scalar) -> Scalar:
+        return Or((first, compare(">", second))) if negated else And((first, compare("<=", second)))
+
+    sign = "<" if negated else ">="
+    first = compare(sign, low)  # before the other bound, which may have the same parameter
+    high = binder.bind(node.args["high"])
     if not node.args.get("symmetric"):
-        return pair(low, high)
-    both = pair(low, high), pair(high, low)
+        return pair(first, high)
+    both = pair(first, high), pair(compare(sign, high), low)
     return And(both) if negated else Or(both)
 
 

@@ -20,6 +20,7 @@ from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.grammar.names import position
 from tailgate.sql.numeric_types import elements_may_be_general
 from tailgate.sql.plan import Column, Not, Project, Relation, Scalar
+from tailgate.sql.plan.grouping import sorted_as_rows
 from tailgate.sql.plan.properties import is_volatile
 from tailgate.sql.plan.subqueries import Subquery, as_scalar
 
@@ -55,6 +56,8 @@ def bind_array(binder: ExpressionBinder, node: exp.Subquery, at: int | None) -> 
     closure, relation = _bound(binder, node.this)
     if len(relation.columns) != 1:
         raise SyntaxError_("subquery must return only one column", position=at)
+    if not binder.view and node.this.args.get("order") is None:
+        relation = sorted_as_rows(relation)
     column = relation.columns[0]
     if column.type.general and not elements_may_be_general():
         element = fixed(Column(0, column.type))

@@ -54,7 +54,7 @@ from tailgate.sql.plan import (
     nullable,
 )  # fmt: skip
 from tailgate.sql.plan.correlation import arguments_of, has_subqueries
-from tailgate.sql.plan.grouping import ONE_ROW
+from tailgate.sql.plan.grouping import ONE_ROW, in_order_of_rows
 
 # clauses of SELECT that need the types of all output columns
 SETTLING = ("distinct", "group", "having", "order", "limit", "offset")
@@ -165,7 +165,8 @@ class Queries(QueryBinder):
             condition = groups.over(condition) if condition is not None else None
             ordered = [(groups.over(s), n) for s, n in ordered]
             on = [(groups.over(s), n) for s, n in on]
-            plan = over_sets(plan, groups.keys, tuple(groups.calls), groups.sets)
+            plan, calls = (plan, tuple(groups.calls)) if self.view else in_order_of_rows(plan, tuple(groups.calls))
+            plan = over_sets(plan, groups.keys, calls, groups.sets)
             if condition is not None:
                 plan = Filter(plan, condition)
         windows = Windows(len(plan.columns))

@@ -12,8 +12,9 @@ from tailgate.lake.types import INT8, Field
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.expressions import sql_functions
 from tailgate.sql.binder.expressions.expressions import Expressions
+from tailgate.sql.binder.json.records import FUNCTIONS, POPULATE
 from tailgate.sql.binder.queries.output_columns import column_name
-from tailgate.sql.binder.queries.record_functions import FUNCTIONS, POPULATE, bind_populating, bind_record_function, check_definitions
+from tailgate.sql.binder.queries.record_functions import bind_populating, bind_record_function, check_definitions
 from tailgate.sql.binder.scope import Scope
 from tailgate.sql.binder.set_returning import in_step
 from tailgate.sql.binder.types.coercion import from_name

@@ -364,17 +364,21 @@ def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:
         if chosen.name not in PREFERRED and implicit(chosen, catalogue_name(type)) and not implicit(type, catalogue_name(chosen)):
             chosen = type
     if chosen.name == "numeric":
-        chosen = common_numeric([_written(s) if not chosen.is_array else s.type for s in scalars])
+        chosen = common_numeric([_written(s, chosen) for s in scalars])
     elif not is_row(chosen) and any(type != chosen for type in types):
         chosen = bare_type(chosen)
     return replace(chosen, multidimensional=any(type.multidimensional for type in types))
 
 
-def _written(scalar: Scalar) -> Type:
-    """Returns the type of a scalar among numerics. By the rules of earlier views, a quoted number has none."""
-    if numeric_types.may_be_general() and scalar.type == UNKNOWN and isinstance(scalar, Literal) and scalar.value is not None:
-        return literal(str(scalar.value), NUMERIC, scalar.position).type
-    return scalar.type
+def _written(scalar: Scalar, chosen: Type) -> Type:
+    """Returns the type of a scalar among numerics or arrays. A parameter has any digits; by earlier rules, a quoted number has no type."""
+    if scalar.type != UNKNOWN or not numeric_types.may_be_general():
+        return scalar.type
+    if isinstance(scalar, Parameter):
+        return replace(GENERAL, is_array=chosen.is_array, multidimensional=chosen.multidimensional)
+    if not isinstance(scalar, Literal) or scalar.value is None or chosen.is_array:
+        return UNKNOWN
+    return literal(str(scalar.value), NUMERIC, scalar.position).type
 
 
 def _common_row(a: Type, b: Type, place: int | None, what: str) -> Type:

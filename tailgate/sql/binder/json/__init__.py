@@ -1,0 +1,1 @@
+"""Functions of JSON whose rows have the columns of a relation or of a type."""
