@@ -3,10 +3,11 @@
 Broker, load, engine, gateway and reader are processes on two cores. One run follows the view with
 `COPY (TAIL …)`, one reads it with a SELECT every 20 ms. Each begins with an empty lake and ends when
 the reader's copy of the view equals a recompute. The last line is JSON. With `--bucket PUT,GET`, the lake is in a bucket on
-this machine, whose requests have these delays in ms.
+this machine, whose requests have these delays in ms. With `--new-view`, the ages are those in a second view, which is created
+after the warm-up, from the first row that its reader has received: of the first second, and of the time after it.
 
     .venv/bin/python bench/freshness.py [--rate 5000] [--changes 50] [--customers 10000]
-        [--for 60] [--warm-up 15] [--reader tail] [--bucket 20,10]
+        [--for 60] [--warm-up 15] [--reader tail] [--bucket 20,10] [--new-view]
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from bench.w1.systems import Tailgate
 # Marks of ages in ms with TAIL, by orders per second; polling adds half of its interval.
 MARKS = {5_000: {"p50": 45, "p95": 80, "p99": 150}, 1_000: {"p50": 35, "p95": 70}}
 BUCKET_MARKS = {(20, 10): {"p50": 250, "p95": 400}, (100, 60): {"p50": 450, "p95": 800}}  # at 1,000 orders per second
+NEW_VIEW_MARKS = {"the first second": 600, "after it": 250}  # of the largest age in a new view, in ms
 COLUMNS = ("orders", "p50 ms", "p95 ms", "p99 ms", "max ms", "engine and gateway: cores", "peak MiB", "load late, p99 ms")
 READERS = {"tail": 0.0, "select": POLL_S * 1000 / 2}  # addition to the marks, by reader
 
@@ -33,6 +35,7 @@ def options() -> argparse.Namespace:
     turns.add_options(parser, rate=5_000, changes=50, seconds=60)
     parser.add_argument("--reader", choices=READERS, help="only this one")
     parser.add_argument("--bucket", type=delays, metavar="PUT,GET", help="the delays of a bucket's requests in ms")
+    parser.add_argument("--new-view", action="store_true", help="measure a view that is created while the load runs")
     return parser.parse_args()
 
 
@@ -46,6 +49,9 @@ def main() -> None:
     chosen = options()
     report.use_cores()
     print(report.header(), flush=True)
+    if chosen.new_view:
+        new_view(chosen)
+        return
     print(report.head(("reader", *COLUMNS)), flush=True)
     turns_by_reader = {}
     for reader, allowance in READERS.items():
@@ -72,6 +78,16 @@ def main() -> None:
             print(report.line((step, *ages.values())))
     print("\nThe reader's copy of the view equals the recompute.\n")
     print(json.dumps({"rate": chosen.rate, "changes": chosen.changes, "customers": chosen.customers, **turns_by_reader}))
+
+
+def new_view(chosen: argparse.Namespace) -> None:
+    """Measures the ages in a new view, and prints them."""
+    system = partial(Tailgate, reader=chosen.reader or "tail", bucket=chosen.bucket)
+    parts = turns.new_view(system, Workload(chosen.customers), chosen.rate, chosen.changes, chosen.warm_up, chosen.seconds)
+    print(report.head(("ages in a new view", *(f"{name} ms" for name in parts[0]), "mark")))
+    for (name, most), ages in zip(NEW_VIEW_MARKS.items(), parts, strict=True):
+        print(report.line((name, *ages.values(), report.mark(ages["max"], most))))
+    print(json.dumps({"rate": chosen.rate, "new_view": dict(zip(NEW_VIEW_MARKS, parts, strict=True))}))
 
 
 if __name__ == "__main__":

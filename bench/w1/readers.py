@@ -75,9 +75,9 @@ class Reader(Process):
         """Starts to read."""
         self.send(output)
 
-    def await_first(self, seconds: float) -> None:
-        """Waits until a row of the view was received."""
-        self.ask("first", seconds)
+    def await_first(self, seconds: float) -> float:
+        """Waits until a row of the view was received. Returns the time."""
+        return float(self.ask("first", seconds))
 
     def await_answer(self, answer: frozenset[Row], seconds: float) -> float:
         """Waits until the reader's copy equals `answer`.

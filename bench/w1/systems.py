@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -23,6 +24,8 @@ SOURCES = (
 )
 STEPS = "SELECT kafka_ms, wait_ms, tick_ms, commit_ms, mirror_ms FROM tailgate.freshness WHERE name = %s"
 STATEMENTS = (*SOURCES, f"CREATE MATERIALIZED VIEW {VIEW} AS {QUERY}")
+SECOND_VIEW = "second"
+SECOND_QUERY = QUERY.replace("GROUP BY", "WHERE o.amount > 0 GROUP BY")  # the same rows by another circuit
 
 
 class System(ABC):
@@ -54,6 +57,10 @@ class System(ABC):
     @abstractmethod
     def output(self) -> Output:
         """Returns where the view is read. Only valid after `start`."""
+
+    def second_view(self) -> Output:
+        """Creates another view with the same rows. Returns where it is read, with or without rows."""
+        raise NotImplementedError(f"{self.name} has one view")
 
     def stop(self) -> None:
         for child in reversed(self.children):
@@ -116,6 +123,11 @@ class Tailgate(System):
         with psycopg.connect(self.dsn, autocommit=True) as db:
             for statement in STATEMENTS:
                 db.execute(statement.format(kafka=self.brokers))
+
+    def second_view(self) -> Output:
+        with psycopg.connect(self.dsn, autocommit=True) as db:
+            db.execute(f"CREATE MATERIALIZED VIEW {SECOND_VIEW} AS {SECOND_QUERY}".encode())
+        return replace(self.output, name=SECOND_VIEW)
 
     def steps(self) -> dict[str, float]:
         if self._observer is None:

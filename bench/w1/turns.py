@@ -2,6 +2,7 @@
 
 Kafka ──► load: customers and a backlog ──► system ──► reader: the first row
       ──► load at its rates, warm-up and measured interval ──► reader equals the recompute ──► ages
+      ──► load at its rates, warm-up, a second view ──► reader: its first row ──► measured interval ──► …
 """
 
 from __future__ import annotations
@@ -127,6 +128,26 @@ def freshness(make: Make, workload: Workload, rate: float, changes: float, warm_
             reader=system.output.words,
             steps_ms=_quantiles_of_steps(steps),
         )
+
+
+def new_view(make: Make, workload: Workload, rate: float, changes: float, warm_up: float, seconds: float) -> list[dict[str, float]]:
+    """Measures the ages of orders in a view that is created while the load runs, from the first row that its reader has received.
+
+    Returns those of the first second, and of the rest of the interval. Raises as `freshness` does.
+    """
+    with prepared(make, workload, FIRST, False) as (_, load, _, system, stack):
+        reader = Reader()
+        stack.callback(reader.stop)
+        system.start()
+        _sleep_until(load.start(rate, changes) + warm_up, system)
+        reader.read(system.second_view())
+        since = reader.await_first(FIRST_S)
+        _sleep_until(since + seconds, system)
+        produced = load.finish()
+        reader.await_answer(workload.answer(len(produced.times), produced.changes), EQUAL_S)
+        ages, times = ages_ms(produced.times, workload.groups(len(produced.times)), reader.received(), since, since + seconds)
+        first = times < since + 1
+        return [quantiles(ages[first]), quantiles(ages[~first])]
 
 
 def catch_up(make: Make, workload: Workload, orders: int) -> CatchUp:

@@ -6,6 +6,8 @@
 The cached bytes of a poll are valid at the mirrors' time only. When the mirrors advance, the bytes remain valid if the statement's
 relations have not changed. Other recently used polls are refreshed immediately, within a time budget. If the budget is exhausted, or
 the last run took longer than REFRESH_S_MAX, the statement runs on a thread at the next request, once for all concurrent requests.
+A poll that reads columns of one relation, without conditions, is not run again: the changes of the tick are applied to its rows
+(`live_rows`).
 
 Measured on one core: 2-4 µs from key to bytes, 0.3-1 ms to refresh a statement over a small view.
 """
@@ -22,7 +24,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from tailgate.gateway.answers.live_rows import LiveRows, columns_read
 from tailgate.gateway.encode.rows import RowEncoder
+from tailgate.gateway.mirrors.state import State
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.serving.service import Serving
@@ -48,6 +52,7 @@ class Poll:
     `rows`: DataRows and CommandComplete. `ready`: the complete response to a simple Query. `time`: -1 if the result is out of date.
     `query` was authorized for the role that sent it first. Other roles are authorized before they receive the bytes. `refreshed`: after
     ticks, if the statement is short. Look-ups by key are not: each client sends others, and their index answers most of them.
+    `columns`: as of `columns_read`. `live`: its rows, if ticks update them.
     """
 
     query: Authorized[Prepared]
@@ -55,6 +60,8 @@ class Poll:
     encoder: RowEncoder
     description: bytes
     refreshed: bool = True
+    columns: tuple[int, ...] | None = None
+    live: LiveRows | None = None
     rows: bytes = b""
     ready: bytes = b""
     count: int = 0
@@ -108,15 +115,18 @@ class Polls:
         making = self._making.get(key)
         if making is None:
             await asyncio.sleep(0)  # the mirrors may have advanced, with their callback still pending
-            poll = self.find(key)
-            if poll is not None:
+            poll = self._polls.get(key)
+            if poll is not None and poll.live is not None and poll.time != self._serving.progress.time:
+                self._advance(key, poll, poll.live)
+            if (poll := self.find(key)) is not None:
                 return poll
             making = self._making.get(key)
         if making is not None:
             return await asyncio.shield(making)
         making = self._making[key] = asyncio.get_running_loop().create_future()
         try:
-            result = await self._make(key, Poll(query, values, encoder, description, refreshed))
+            columns = columns_read(query.plan) if refreshed else None
+            result = await self._make(key, Poll(query, values, encoder, description, refreshed, columns))
         except BaseException as error:
             # Requests that wait for the future run the statement again if only this request was canceled.
             making.set_exception(Again() if isinstance(error, asyncio.CancelledError) else error)
@@ -131,7 +141,11 @@ class Polls:
     async def _make(self, key: Hashable, new: Poll) -> Poll | pa.Table:
         """Runs the statement of `new`, which becomes the cached result if there is none."""
         time, began, plan = self._serving.progress.time, clocks.perf_counter(), new.query.plan
-        table = await self._serving.queries.run(new.query, new.values)
+        n = None
+        if new.columns is None:
+            table = await self._serving.queries.run(new.query, new.values)
+        else:
+            n, time, table = await self._serving.queries.run_at_entry(new.query, new.values)
         if plan.volatile or table.nbytes > POLL_BYTES_MAX:
             return table
         poll = self._polls.get(key)
@@ -139,20 +153,27 @@ class Polls:
             self._drop(key)
             poll = new
         poll.took = clocks.perf_counter() - began
-        self._fill(poll, table, time if time == self._serving.progress.time else -1)
-        self._keep(key, poll)
+        if n is not None and new.columns is not None and table.num_rows <= REFRESH_ROWS_MAX:
+            (item,) = plan.items
+            poll.live = LiveRows(item.id, new.columns, len(item.columns), new.encoder, table, n)
+        present = time == self._serving.progress.time
+        if present or poll.live is None or not self._advance(key, poll, poll.live):
+            self._fill(poll, table.num_rows, poll.encoder.data_rows(table), time if present else -1)
+            self._keep(key, poll)
         poll.hits += 1
         return poll
 
-    def _fill(self, poll: Poll, table: pa.Table, time: int) -> None:
-        poll.count = table.num_rows
-        poll.rows = poll.encoder.data_rows(table) + backend.command_complete(f"SELECT {poll.count}")
+    def _fill(self, poll: Poll, count: int, rows: bytes, time: int) -> None:
+        poll.count = count
+        poll.rows = rows + backend.command_complete(f"SELECT {count}")
         poll.ready = b"".join((poll.description, poll.rows, backend.READY_FOR_QUERY["I"]))
         poll.time = time
 
     def _keep(self, key: Hashable, poll: Poll) -> None:
         """Caches a poll as the most recently used one, if there is memory for it."""
         size = POLL_BYTES + len(poll.rows) + len(poll.ready) + _bytes_of(key)
+        if poll.live is not None:
+            size += len(poll.rows) + poll.live.bytes
         more = size - poll.size
         self._evict(self._bytes + more - BYTES_MAX, but=poll)
         try:
@@ -190,7 +211,7 @@ class Polls:
 
     def advance(self, time: int) -> None:
         """Revalidates or refreshes the polls. Called when the mirrors advance, before any poll is answered at the new time."""
-        deadline = clocks.perf_counter() + REFRESH_BUDGET_S
+        deadline, state = clocks.perf_counter() + REFRESH_BUDGET_S, self._serving.progress.state  # before the check of any relation
         stale: list[tuple[Hashable, Poll]] = []
         changes_by_relations: dict[tuple[object, ...], bool] = {}  # one check for all statements with the same relations
         with self._lock:
@@ -207,16 +228,43 @@ class Polls:
                 changed = changes_by_relations[same]
             if not changed:
                 poll.time = time
+                if poll.live is not None:
+                    poll.live.n = max(poll.live.n, state.n)
             else:
                 poll.time = -1
                 if poll.refreshed and poll.idle < HOT_TICKS:
                     stale.append((key, poll))
+                else:
+                    poll.live = None
         stale.sort(key=lambda pair: pair[1].idle)
         with self._serving.queries.bounded_now():
             for key, poll in stale:
                 if clocks.perf_counter() > deadline:
                     return
-                self._refresh(key, poll, time)
+                if poll.live is not None:
+                    self._advance(key, poll, poll.live)
+                else:
+                    self._refresh(key, poll, time)
+
+    def _advance(self, key: Hashable, poll: Poll, live: LiveRows) -> bool:
+        """Applies the newest ticks to the rows of a poll. Returns False if that is not possible: the next request runs it again."""
+        state = self._serving.progress.state
+        rows = self._advanced(poll.query.plan, live, state)
+        if rows is None or len(rows) > POLL_BYTES_MAX:
+            poll.live = None
+            return False
+        self._fill(poll, live.count, rows, state.time)
+        self._keep(key, poll)
+        return True
+
+    def _advanced(self, plan: Prepared, live: LiveRows, state: State) -> bytes | None:
+        """Returns the rows of a poll at a state of the mirrors, or None if the ticks cannot be applied."""
+        entries = self._serving.progress.entries_after(live.n)
+        if entries is None or plan.catalog_n != state.catalog_n or not self._serving.queries.ready(plan):
+            return None
+        if not state.failing.isdisjoint(plan.relations) or not live.advance(entry for entry in entries if entry.header.n <= state.n):
+            return None
+        return live.data_rows() if live.count <= REFRESH_ROWS_MAX else None
 
     def _refresh(self, key: Hashable, poll: Poll, time: int) -> None:
         """Runs a poll again, in the event loop. Skips statements that are slow, large or not in memory."""
@@ -241,7 +289,7 @@ class Polls:
             return
         poll.took = clocks.perf_counter() - began
         if table.nbytes <= POLL_BYTES_MAX:
-            self._fill(poll, table, time if time == self._serving.progress.time else -1)
+            self._fill(poll, table.num_rows, poll.encoder.data_rows(table), time if time == self._serving.progress.time else -1)
             self._keep(key, poll)
 
 

@@ -7,6 +7,7 @@ interpreter is not asked about every field. Both give the same bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from struct import Struct
 from typing import Any
 
@@ -66,18 +67,25 @@ class RowEncoder:
             return b""
         if not self.types:
             return bytes(count * _head(b"D", 6, 0))
-        return _few(self.field_values(table)) if count <= FEW_ROWS else join(self.field_arrays(table))
+        return b"".join(_few(self.field_values(table))) if count <= FEW_ROWS else join(self.field_arrays(table))
+
+    def each_row(self, table: pa.Table) -> list[bytes]:
+        """Returns the rows of a table one by one."""
+        if table.num_rows <= FEW_ROWS or not self.types:
+            return _few(self.field_values(table)) if self.types else [_head(b"D", 6, 0)] * table.num_rows
+        fields = self.field_arrays(table)
+        ends = np.cumsum(sized(fields)[1] + len(_head(b"D", 0, 0))).tolist()
+        rows = join(fields)
+        return [rows[start:end] for start, end in pairwise([0, *ends])]
 
 
-def _few(fields: list[list[bytes | None]]) -> bytes:
+def _few(fields: list[list[bytes | None]]) -> list[bytes]:
     width = len(fields)
     out: list[bytes] = []
     for row in zip(*fields, strict=True):
-        parts = [_NULL if value is None else _size(len(value)) + value for value in row]
-        body = b"".join(parts)
-        out.append(_head(b"D", len(body) + 6, width))
-        out.append(body)
-    return b"".join(out)
+        body = b"".join([_NULL if value is None else _size(len(value)) + value for value in row])
+        out.append(_head(b"D", len(body) + 6, width) + body)
+    return out
 
 
 def sized(fields: list[pa.Array]) -> tuple[list[pa.Array], np.ndarray[Any, Any]]:

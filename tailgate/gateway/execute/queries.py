@@ -150,7 +150,7 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
         await wait_recent(session, logged)
     if session.transaction.state is not State.IDLE:
         await committing.before_read(session, bound.prepared.relations, bound.prepared.locked)
-    with session.transaction.reading(serving, bound.prepared.relations, rows) as snapshot:
+    with session.transaction.reading(serving, bound.prepared.relations, rows, only=True) as snapshot:
         return TableRows(columns, await _run(session, plan, bound.body, values, snapshot))
 
 

@@ -138,6 +138,11 @@ class Entries:
         """Returns the entry if it is cached, otherwise None. Never reads the log."""
         return self._known.get(n)
 
+    def between(self, after: int, last: int) -> list[CachedEntry] | None:
+        """Returns the entries after one, up to `last`, or None if some of them are not cached. Never reads the log."""
+        entries = [entry for n in range(after + 1, last + 1) if (entry := self._known.get(n)) is not None]
+        return entries if len(entries) == last - after else None
+
     def get(self, n: int) -> CachedEntry:
         """Returns an existing entry, read from the log if needed. Raises `Gone` if it was removed."""
         with self._lock:

@@ -1,12 +1,11 @@
 """All mirrors of a process, which follow the log together in one DuckDB transaction.
 
-    log ──► follower thread: new entries ──► BEGIN; update every mirror and the clock; COMMIT ──► State ──► callbacks
+    log ──► follower thread: new entries ──► BEGIN; update the mirrors that are read, and the clock; COMMIT ──► State ──► callbacks
+    statement of DuckDB ──► `reading`: the mirrors that it reads get the changes that were deferred
     first use of a relation ──► fill thread: rows at a time, later entries ──► under the lock: the rest; readable
     table with many old rows ──► fill thread: its copy, later entries ──► under the lock: the rest; in place of the table
 
-The table `clock` has one row: the log entry of the mirrors, the mirrored relations, and the items
-with errors at that entry. A reader that opens a transaction and reads the clock therefore sees all
-mirrors at one time, without a lock.
+A reader that opens a transaction and reads the clock (`clock`) sees all mirrors at one time, without a lock.
 """
 
 from __future__ import annotations
@@ -15,20 +14,23 @@ import contextlib
 import logging
 import threading
 import time as clocks
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.gateway.mirrors import mirror
+from tailgate.gateway.mirrors import clock, mirror
+from tailgate.gateway.mirrors.copies import Copies
+from tailgate.gateway.mirrors.deferral import CLOCK, Deferral
 from tailgate.gateway.mirrors.entries import CachedEntry, Entries
 from tailgate.gateway.mirrors.figures import Figures
 from tailgate.gateway.mirrors.mirrored import Mirrored
 from tailgate.gateway.mirrors.sandbox import Sandbox
+from tailgate.gateway.mirrors.state import Catalogs, State
 from tailgate.gateway.mirrors.tables import Table, Tables
 from tailgate.lake.catalog import Catalog, Item, ViewErrors
 from tailgate.lake.errors import Gone, UndefinedTable
@@ -45,24 +47,7 @@ FILLS_AT_ONCE = 2  # relations that are filled or copied concurrently; each brie
 CATCH_UP = 4  # entries that a fill may be behind when it takes the lock to apply the rest
 UNUSED_AFTER = 1800.0  # seconds without a query after which a mirror is dropped; long enough for a break in the use of a dashboard
 UNUSED_LOOK = 60.0  # seconds between searches for unused mirrors
-CATALOGS_KEPT = 20  # older catalogs, for blocks that began at them
 RETRY = 1.0  # seconds until the next try after an error, such as a missing lake folder
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """The position of the mirrors in the log.
-
-    `failing` has the items whose errors sum above zero, `catalog_n` is the entry that last changed
-    the catalog, and `inbox` is the last inbox entry that the mirrors contain.
-    """
-
-    n: int
-    time: int
-    catalog: Catalog
-    catalog_n: int
-    failing: frozenset[int] = frozenset()
-    inbox: int = 0
 
 
 class Mirrors:
@@ -77,8 +62,9 @@ class Mirrors:
         self._changed: dict[int, int] = {}  # relation → time of its last change
         self._lock = threading.RLock()  # guards the four above; only its holder writes mirrors
         self._writer = sandbox.cursor()
-        self._writer.execute("CREATE TABLE clock (n BIGINT, t BIGINT, relations BIGINT[], failing BIGINT[], inbox BIGINT)")
         self._tables = Tables(self._writer)
+        self._deferral = Deferral()
+        self._copies = Copies(sandbox, self._tables, self._lock, self.reading, self._catch_up)
         self.figures = Figures()
         self._filling = ThreadPoolExecutor(FILLS_AT_ONCE, "tailgate-fill")
         self._clock_lists: list[list[int]] | None = None  # those of the clock since the last commit, None if they are not known
@@ -86,15 +72,13 @@ class Mirrors:
         self._stopping = threading.Event()
         self._look_again = 0.0
         self._thread = threading.Thread(target=self._follow, name="tailgate-mirrors", daemon=True)
-        newest = lake.log.newest()
-        n, time = (newest.n, newest.time) if newest else (0, 0)
-        if newest:
+        self.state = State(0, 0, Catalog(), 0)
+        if newest := lake.log.newest():
             entries.note(newest)
-        self.figures.began, self.figures.newest = n, newest
-        inbox = newest.inbox if newest else 0
-        self.state = State(n, time, lake.catalog_at(n) if n else Catalog(), newest.catalog_version if newest else 0, inbox=inbox)
-        self._catalogs = [(self.state.catalog_n, self.state.catalog)]  # the newest catalogs by entry
-        self._writer.execute("INSERT INTO clock VALUES ($1, $2, [], [], $3)", [n, time, inbox])
+            self.state = State(newest.n, newest.time, lake.catalog_at(newest.n), newest.catalog_version, inbox=newest.inbox)
+        self.figures.began, self.figures.newest = self.state.n, newest
+        self._catalogs = Catalogs(self.state)
+        clock.create(self._writer, self.state)
 
     def start(self) -> None:
         self._wake.start(self.state.n)
@@ -133,10 +117,7 @@ class Mirrors:
 
     def catalog_at(self, n: int) -> Catalog:
         """Returns the catalog at entry `n`, which the clock has shown."""
-        return next((catalog for first, catalog in reversed(self._catalogs) if first <= n), self.state.catalog)
-
-    def _keep(self, first: int, catalog: Catalog) -> None:
-        self._catalogs = [*self._catalogs[-CATALOGS_KEPT:], (first, catalog)]
+        return self._catalogs.at(n)
 
     def table_of(self, relation: int) -> Table | None:
         """Returns the table with the rows of a relation, or None if it is not mirrored."""
@@ -145,6 +126,32 @@ class Mirrors:
 
     def moving(self) -> frozenset[int]:
         return frozenset(r for r, m in self._mirrored.items() if m.moving)
+
+    def use(self, relations: Iterable[int]) -> bool:
+        """Returns whether all relations are mirrored, which this uses."""
+        entries, now = [self._mirrored.get(relation) for relation in relations], clocks.monotonic()
+        for entry in entries:
+            if entry is None or not entry.moving:
+                return False
+            entry.used = now
+        return True
+
+    @contextlib.contextmanager
+    def reading(self, relations: Collection[int] | None = None) -> Iterator[None]:
+        """Lets a statement of DuckDB read the mirrors of relations, by default of all, and the clock, at the newest entry or a later one.
+
+        The transaction of DuckDB must begin within the block. It must end there, too, unless all relations are read.
+        """
+        try:
+            if self._deferral.begin(relations):
+                self._apply_deferred(relations)
+            yield
+        finally:
+            self._deferral.end(relations)
+
+    def entries_after(self, n: int) -> list[CachedEntry] | None:
+        """Returns the entries after `n` that the mirrors show, or None if some of them are not in memory."""
+        return self._entries.between(n, self.state.n)
 
     # --- filling
 
@@ -173,10 +180,9 @@ class Mirrors:
             for shape in shapes:
                 tables.append(self._tables.fill(connection, shape, reading.snapshot(self._lake, shape.relation, at=time)))
             connection.commit()
-            while self.state.n - n > CATCH_UP:
-                n = self._catch_up(connection, tables, n)
+            n = self._catch_up(connection, tables, n)
             with self._lock:
-                n = self._catch_up(connection, tables, n)
+                n = self._apply_entries(connection, tables, n)
                 if entry.item.id not in self.state.catalog.items:
                     raise UndefinedTable(f'relation "{entry.item.name}" does not exist')
                 if entry.has_changed_form(self.state.catalog):  # its columns have changed meanwhile
@@ -186,10 +192,8 @@ class Mirrors:
                     self._filling.submit(self._fill, entry)
                     return
                 if entry.item.errors:
-                    row = connection.execute(f"SELECT coalesce(sum({WEIGHT}), 0) FROM r{entry.item.errors}").fetchone()
-                    assert row is not None
-                    self._errors_of[entry.item.errors] = entry.item.id
-                    self._totals[entry.item.errors] = int(row[0])
+                    ((errors,),) = connection.execute(f"SELECT coalesce(sum({WEIGHT}), 0) FROM r{entry.item.errors}").fetchall()
+                    self._errors_of[entry.item.errors], self._totals[entry.item.errors] = entry.item.id, int(errors)
                 self.state = replace(self.state, failing=self._failing())  # before the view becomes readable
                 entry.tables = {table.shape.relation: table for table in tables}
                 entry.moving = True
@@ -204,6 +208,12 @@ class Mirrors:
             connection.close()
 
     def _catch_up(self, connection: duckdb.DuckDBPyConnection, tables: Sequence[Table], n: int) -> int:
+        """Applies the entries after `n` to tables that are being filled, up to one of the newest; returns the last one."""
+        while self.state.n - n > CATCH_UP:
+            n = self._apply_entries(connection, tables, n)
+        return self._apply_entries(connection, tables, n)
+
+    def _apply_entries(self, connection: duckdb.DuckDBPyConnection, tables: Sequence[Table], n: int) -> int:
         """Applies the entries after `n` to tables that are being filled; returns the last one."""
         target = max(n, self.state.n)  # the clock shows an entry a moment before the state
         connection.begin()
@@ -229,37 +239,7 @@ class Mirrors:
             for table in entry.tables.values():
                 if table.is_outgrown:
                     table.is_being_copied = True
-                    self._filling.submit(self._copy, entry, table)
-
-    def _copy(self, entry: Mirrored, table: Table) -> None:
-        """Replaces a table by a copy, on a fill thread. The follower thread updates the table until then."""
-        connection, copied = self._sandbox.cursor(), None
-        try:
-            connection.begin()
-            ((n,),) = connection.execute("SELECT n FROM clock").fetchall()  # the entry of the rows that the transaction reads
-            copied = self._tables.copy(connection, table)
-            connection.commit()
-            self._tables.build_index(connection, copied)
-            while self.state.n - n > CATCH_UP:
-                n = self._catch_up(connection, [copied], n)
-            n = self._catch_up(connection, [copied], n)
-            with self._lock:
-                if entry.moving and entry.tables.get(table.shape.relation) is table:
-                    self._catch_up(connection, [copied], n)
-                    connection.begin()
-                    exchanged = self._tables.exchange(connection, table, copied)
-                    connection.commit()
-                    entry.tables[table.shape.relation], copied = exchanged, None
-        except Exception:
-            if entry.moving:  # a mirror that was dropped meanwhile needs no copy
-                log.exception("the table of a mirror could not be copied; it keeps the memory of its old rows")
-            table.changes, table.is_being_copied, table.copy_failed = 0, False, True
-        finally:
-            with contextlib.suppress(duckdb.Error):  # if no transaction is open
-                connection.rollback()
-            if copied is not None:
-                mirror.drop(connection, copied.shape)
-            connection.close()
+                    self._filling.submit(self._copies.copy, entry, table)
 
     # --- following
 
@@ -288,13 +268,38 @@ class Mirrors:
         if not batch:
             return False
         with self._lock:
-            state = self._move(batch)
-            self.state = state
+            self.state = state = self._move(batch)
             self._begin_copies(frozenset[int]().union(*(cached.relations for cached in batch)))
         self.figures.shown((cached.header for cached in batch), began_ns)
         self._advanced(state)
         self._wake.seen(state.n)
+        if many := self._deferral.many():
+            self._apply_deferred(many)
         return True
+
+    def _apply_deferred(self, relations: Collection[int] | None) -> None:
+        """Applies the deferred changes of relations, and sets the clock to the state."""
+        with self._lock:
+            lacking = self._deferral.lacking(relations)
+            with self._transaction([]):
+                for relation in lacking.keys() - {CLOCK}:
+                    self._tables.apply(self._writer, self._mirrored[relation].tables[relation], lacking[relation])
+                lists = self._set_clock(self._writer, self.state)
+            self._clock_lists = lists
+            self._deferral.applied((*lacking, CLOCK))
+
+    @contextlib.contextmanager
+    def _transaction(self, ended: list[Mirrored]) -> Iterator[None]:
+        """Provides a transaction that changes mirrors. If it fails, all mirrors are dropped, also those that it has added to `ended`."""
+        self._writer.begin()
+        try:
+            yield
+            self._writer.commit()
+        except BaseException:
+            with contextlib.suppress(duckdb.Error):  # a COMMIT that fails has ended the transaction
+                self._writer.rollback()
+            self._forget_all(ended)
+            raise
 
     def _move(self, batch: list[CachedEntry]) -> State:
         """Applies entries to all mirrors in one transaction; returns the new state."""
@@ -302,8 +307,7 @@ class Mirrors:
         header, anew = batch[-1].header, frozenset[int]()
         tables = {relation: table for m in self._mirrored.values() if m.moving for relation, table in m.tables.items()}
         ended, waiting = list[Mirrored](), dict[int, list[pa.Table]]()  # `waiting`: by relation, its changes
-        self._writer.begin()
-        try:
+        with self._transaction(ended):
             for cached in batch:
                 if cached.header.catalog is not None:
                     catalog, catalog_n = catalog.apply(cached.header.catalog), cached.header.n
@@ -314,22 +318,18 @@ class Mirrors:
                     self._changed[relation] = cached.header.time
                     if relation in tables:
                         waiting.setdefault(relation, []).append(self._counted(relation, cached))
-            for relation in waiting.keys() & tables.keys():
-                self._tables.apply(self._writer, tables[relation], waiting[relation])
+            due = self._deferral.due({relation: waiting[relation] for relation in waiting.keys() & tables.keys()}, self._errors_of)
+            for relation in due.keys() - {CLOCK}:
+                self._tables.apply(self._writer, tables[relation], due[relation])
             ended += [m for m in self._mirrored.values() if m.moving and (m.item.id in anew or m.has_changed_form(catalog))]
             for entry in ended:
                 self._drop(entry)
-            state = State(header.n, header.time, catalog, catalog_n, self._failing(), header.inbox)
-            lists = self._set_clock(self._writer, state)
-            if catalog_n != self._catalogs[-1][0]:  # before the new clock becomes visible
-                self._keep(catalog_n, catalog)
-            self._writer.commit()
-            self._clock_lists = lists
-        except BaseException:
-            with contextlib.suppress(duckdb.Error):  # a COMMIT that fails has ended the transaction
-                self._writer.rollback()
-            self._forget_all(ended)
-            raise
+            state, lists = State(header.n, header.time, catalog, catalog_n, self._failing(), header.inbox), self._clock_lists
+            if CLOCK in due:
+                lists = self._set_clock(self._writer, state)
+            self._catalogs.keep(state)  # before the new clock becomes visible
+        self._clock_lists = lists
+        self._deferral.applied(due)
         return state
 
     def _counted(self, relation: int, cached: CachedEntry) -> pa.Table:
@@ -347,11 +347,9 @@ class Mirrors:
     def _set_clock(self, connection: duckdb.DuckDBPyConnection, state: State) -> list[list[int]]:
         """Sets the clock to a state, and returns its lists, which are not known before the commit if they change."""
         lists = [sorted(self.moving()), sorted(self._failing())]
-        values: list[object] = [state.n, state.time, state.inbox]
-        more = ""
-        if lists != self._clock_lists:  # to set a list costs more
-            self._clock_lists, values, more = None, [*values, *lists], ", relations = $4, failing = $5"
-        connection.execute(f"UPDATE clock SET n = $1, t = $2, inbox = $3{more}", values)
+        if changed := lists != self._clock_lists:
+            self._clock_lists = None
+        clock.set_clock(connection, state, lists if changed else None)
         return lists
 
     # --- forgetting
@@ -363,6 +361,7 @@ class Mirrors:
             self._totals.pop(entry.item.errors, None)
             self._errors_of.pop(entry.item.errors, None)
         entry.moving = False
+        self._deferral.forget(entry.tables)
         self._remove(entry)
 
     def _drop_unused(self) -> None:
@@ -383,7 +382,7 @@ class Mirrors:
             self._changed = dict.fromkeys(catalog.items, newest.time)
             self._entries.note(newest)
             self.state = State(newest.n, newest.time, catalog, newest.catalog_version, inbox=newest.inbox)
-            self._keep(newest.catalog_version, catalog)
+            self._catalogs.keep(self.state)
             self._set_clock(self._writer, self.state)
         self.figures.newest = newest
         self._advanced(self.state)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time as clocks
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import duckdb
 
@@ -36,10 +36,18 @@ AGE_AT_MOST = 600.0  # seconds; a block open for that long at 10 ticks/s of 500 
 class Snapshot:
     """All relations at `time`, for one statement at a time.
 
+    `mirrored`: the relations whose mirrors have the rows of that time; None for all that the clock names. Others are copied from the lake.
     `close` may be called from any thread and more than once.
     """
 
-    def __init__(self, lake: Lake, cursor: duckdb.DuckDBPyConnection, catalog: Callable[[int], Catalog], at: int | None = None) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        cursor: duckdb.DuckDBPyConnection,
+        catalog: Callable[[int], Catalog],
+        at: int | None = None,
+        mirrored: Collection[int] | None = None,
+    ) -> None:
         self._lake, self._cursor = lake, cursor
         self._busy = threading.Lock()
         self._own: dict[int, mirror.Shape] = {}
@@ -57,7 +65,7 @@ class Snapshot:
         self.inbox: int = inbox
         self.time: int = time if at is None else at
         self.catalog = catalog(n)
-        self.shared = frozenset(relations) if at is None else frozenset()
+        self.shared = frozenset(r for r in relations if mirrored is None or r in mirrored) if at is None else frozenset()
         self._failing = frozenset(failing)
 
     def __enter__(self) -> Snapshot:

@@ -6,7 +6,9 @@ import asyncio
 import time as clocks
 from collections.abc import Callable, Iterable
 
-from tailgate.gateway.mirrors.mirrors import Mirrors, State
+from tailgate.gateway.mirrors.entries import CachedEntry
+from tailgate.gateway.mirrors.mirrors import Mirrors
+from tailgate.gateway.mirrors.state import State
 from tailgate.gateway.serving.prepared import Prepared
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.folder import Lake
@@ -65,6 +67,10 @@ class Progress:
     def state(self) -> State:
         """Returns the state of the mirrors."""
         return self._mirrors.state
+
+    def entries_after(self, n: int) -> list[CachedEntry] | None:
+        """Returns the entries after `n` that the mirrors show, or None if some of them are not in memory."""
+        return self._mirrors.entries_after(n)
 
     async def readable_since(self, relations: Iterable[int]) -> int:
         """Returns the oldest time at which all of these relations can be read."""

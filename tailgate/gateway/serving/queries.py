@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
 import duckdb
 import pyarrow as pa
 
-from tailgate.gateway.mirrors.mirrors import Mirrors, State
+from tailgate.gateway.mirrors.mirrors import Mirrors
 from tailgate.gateway.mirrors.sandbox import Sandbox
 from tailgate.gateway.mirrors.snapshots import Snapshot, Snapshots, raise_error_of
+from tailgate.gateway.mirrors.state import State
 from tailgate.gateway.resources.concurrency import REQUESTER
 from tailgate.gateway.serving.failures import translated
 from tailgate.gateway.serving.fetching import fetched
@@ -69,6 +70,11 @@ class Queries:
             return await self.jobs.run(lambda job: self._run_at(prepared, values, at, job), timeout)
         return await self._reading(prepared.items, lambda job: self._run(prepared, values, job), timeout)
 
+    async def run_at_entry(self, query: Authorized[Prepared], values: Sequence[object] = ()) -> tuple[int, int, pa.Table]:
+        """Returns the rows at the newest time, and the entry and the time that they belong to."""
+        prepared = query.plan
+        return await self._reading(prepared.items, lambda job: self._run_at_entry(prepared, values, job))
+
     async def write(
         self,
         write: Authorized[Plan],
@@ -109,17 +115,18 @@ class Queries:
 
     def ready(self, prepared: Prepared) -> bool:
         """Tells whether all relations of the query are in memory, so that `run_now` does not wait."""
-        return self._mirrors.moving() >= prepared.relations
+        return self._mirrors.use(prepared.relations)
 
-    def snapshot(self, at: int | None = None, catalog: Catalog | None = None) -> Snapshot:
+    def snapshot(self, at: int | None = None, catalog: Catalog | None = None, relations: Collection[int] | None = None) -> Snapshot:
         """Opens a snapshot: one time for several statements, now or a past time `at`.
 
-        `at` must not be older than `oldest`. `catalog`: the present one by default. The caller closes the snapshot. Raises 53400 if too
-        many snapshots are open, in total or for the current role.
+        `at` must not be older than `oldest`. `catalog`: the present one by default. `relations`: all that will be read, if they are known.
+        The caller closes the snapshot. Raises 53400 if too many snapshots are open, in total or for the current role.
         """
         self._snapshots.check(REQUESTER.get())
         catalog_at = self._mirrors.catalog_at if catalog is None else lambda n: catalog
-        return self._snapshots.add(Snapshot(self._lake, self._sandbox.cursor(), catalog_at, at), REQUESTER.get())
+        with self._mirrors.reading(relations if at is None else ()):
+            return self._snapshots.add(Snapshot(self._lake, self._sandbox.cursor(), catalog_at, at, relations), REQUESTER.get())
 
     async def _reading(self, items: Sequence[Item], work: Callable[[Job], Result], timeout: float | None = None) -> Result:
         """Runs `work` once the items are mirrored.
@@ -140,11 +147,12 @@ class Queries:
         """Calls `work` with a connection on the mirrors, after checking the items for errors."""
         cursor = self._sandbox.cursor()
         try:
-            job.running(cursor)
-            for item in items:
-                if item.id in self._mirrors.state.failing:
-                    raise_error_of(cursor, item)
-            return work(cursor)
+            with self._mirrors.reading([item.id for item in items]):
+                job.running(cursor)
+                for item in items:
+                    if item.id in self._mirrors.state.failing:
+                        raise_error_of(cursor, item)
+                return work(cursor)
         finally:
             job.running(None)
             cursor.close()
@@ -168,6 +176,18 @@ class Queries:
             job.running(None)
             cursor.close()
 
+    def _run_at_entry(self, prepared: Prepared, values: Sequence[object], job: Job) -> tuple[int, int, pa.Table]:
+        cursor = self._sandbox.cursor()
+        try:
+            job.running(cursor)
+            with self._mirrors.reading(prepared.relations):
+                cursor.begin()
+                ((n, time),) = cursor.execute("SELECT n, t FROM clock").fetchall()
+                return n, time, self._answer(cursor, prepared, values)
+        finally:
+            job.running(None)
+            cursor.close()
+
     def _run_at(self, prepared: Prepared, values: Sequence[object], at: Snapshot, job: Job) -> pa.Table:
         with at.use() as cursor:
             try:
@@ -182,10 +202,11 @@ class Queries:
 
         Thus it never returns rows of a time at which a view has errors.
         """
-        before = self._mirrors.state
-        self._check(cursor, prepared, before)
-        table = execute(cursor, prepared, values)
-        after = self._mirrors.state
+        with self._mirrors.reading(prepared.relations):
+            before = self._mirrors.state
+            self._check(cursor, prepared, before)
+            table = execute(cursor, prepared, values)
+            after = self._mirrors.state
         if after is not before and after.failing:
             self._check(cursor, prepared, after)
         return table

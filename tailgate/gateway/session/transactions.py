@@ -233,11 +233,12 @@ class Transaction:
 
     @contextmanager
     def reading(
-        self, serving: Serving, relations: Iterable[int], rows: Mapping[int, UncommittedChanges] = NO_ROWS
+        self, serving: Serving, relations: Iterable[int], rows: Mapping[int, UncommittedChanges] = NO_ROWS, *, only: bool = False
     ) -> Iterator[Snapshot | None]:
         """Provides the snapshot that a statement reads: that of the transaction, or a new one for relations that are not in the log.
 
-        `rows`: of relations of the schema tailgate. Provides None for another statement outside a transaction.
+        `rows`: of relations of the schema tailgate. `only`: whether the statement reads no other relations.
+        Provides None for another statement outside a transaction.
         """
         if self.pending:
             snapshot = self.snapshot(serving)
@@ -245,7 +246,7 @@ class Transaction:
                 snapshot.write({**self.writes.changes, **rows})
             yield snapshot
         elif not all(map(is_logged, relations)):
-            with serving.queries.snapshot() as snapshot:
+            with serving.queries.snapshot(relations=frozenset(relations) if only else None) as snapshot:
                 snapshot.write({**self.writes.temporary, **rows})
                 yield snapshot
         else:

@@ -1,6 +1,7 @@
 """Tests that all mirrors have one time, and the rows that the log has at that time."""
 
 import asyncio
+import contextlib
 import itertools
 import random
 import threading
@@ -11,7 +12,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from tailgate.gateway.mirrors import mirror, mirrors, tables
+from tailgate.gateway.mirrors import copies, deferral, mirror, mirrors, tables
 from tailgate.gateway.mirrors.mirrored import Mirrored
 from tailgate.gateway.serving.service import Serving
 from tailgate.lake.readers import reading
@@ -104,7 +105,7 @@ def test_ticks_do_not_wait_for_a_copy(model: ModelLake, run, indexed: bool, drop
     monkeypatch.setattr(tables, "CHANGES_BEFORE_COPY_MIN", 10)
     if indexed:
         monkeypatch.setattr(tables, "ROWS_INDEXED_MIN", 5)
-    copying, may_end = threading.Event(), threading.Event()
+    copying, may_end, reads = threading.Event(), threading.Event(), contextlib.ExitStack()
     copy = tables.Tables.copy
 
     def slow_copy(self: tables.Tables, connection: duckdb.DuckDBPyConnection, table: tables.Table) -> tables.Table:
@@ -125,6 +126,7 @@ def test_ticks_do_not_wait_for_a_copy(model: ModelLake, run, indexed: bool, drop
 
         async with serving(model) as server:
             await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item])))
+            reads.enter_context(server.mirrors.reading())
             while not copying.is_set():
                 await flip()
             for _ in range(3):
@@ -146,7 +148,8 @@ def test_ticks_do_not_wait_for_a_copy(model: ModelLake, run, indexed: bool, drop
                 snapshot.bring([item])
                 assert bag(mirror.rows(connection, mirror.shape(item))) == model.now[item.id]
 
-    run(work)
+    with reads:
+        run(work)
 
 
 class Failing:
@@ -258,8 +261,9 @@ def test_a_copy_that_fails_is_not_tried_again_at_once(model: ModelLake, run, mon
             await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item])))
             (table,) = [table for table in server.mirrors._mirrored[item.id].tables.values() if table.rows]
             for i in range(1, 12):
-                time = model.tick({item.id: [((i, "x"), 1)]})
-                await server.progress.wait(time - 1, 10)
+                with server.mirrors.reading():
+                    time = model.tick({item.id: [((i, "x"), 1)]})
+                    await server.progress.wait(time - 1, 10)
                 while table.is_being_copied:
                     await asyncio.sleep(0.001)
             assert len(attempts) == 1
@@ -275,23 +279,24 @@ def test_a_table_that_is_dropped_before_its_copy_begins(
 ) -> None:
     monkeypatch.setattr(tables, "ROWS_INDEXED_MIN", 5)
     copying, may_begin, ended = threading.Event(), threading.Event(), threading.Event()
-    copy = mirrors.Mirrors._copy
+    copy = copies.Copies.copy
 
-    def late_copy(self: mirrors.Mirrors, entry: Mirrored, table: tables.Table) -> None:
+    def late_copy(self: copies.Copies, entry: Mirrored, table: tables.Table) -> None:
         copying.set()
         assert may_begin.wait(60)
         copy(self, entry, table)
         ended.set()
 
-    monkeypatch.setattr(mirrors.Mirrors, "_copy", late_copy)
+    monkeypatch.setattr(copies.Copies, "copy", late_copy)
 
     async def work() -> None:
         item = model.create("v", NARROW, (0,))
         model.tick({item.id: [((0, "x"), 1)]})
         async with serving(model) as server:
             await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item])))
-            model.tick({item.id: [((i, "x"), 1) for i in range(1, 12)]})
-            assert await asyncio.to_thread(copying.wait, 60)
+            with server.mirrors.reading():
+                model.tick({item.id: [((i, "x"), 1) for i in range(1, 12)]})
+                assert await asyncio.to_thread(copying.wait, 60)
             model.drop(item)
             while server.mirrors.table_of(item.id) is not None:
                 await server.progress.wait(server.progress.time, 1)
@@ -302,8 +307,10 @@ def test_a_table_that_is_dropped_before_its_copy_begins(
     run(work)
 
 
-def test_one_time_for_all_relations(model: ModelLake, run) -> None:
+@pytest.mark.parametrize("eager_s", [deferral.EAGER_S, 0.0, 0.01])
+def test_one_time_for_all_relations(model: ModelLake, run, eager_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two views get the same number in every tick; no transaction or statement reads two different numbers."""
+    monkeypatch.setattr(deferral, "EAGER_S", eager_s)
 
     async def work() -> None:
         a, b = model.create("a", {"n": INT8}, ()), model.create("b", {"n": INT8}, ())
@@ -331,12 +338,50 @@ def test_one_time_for_all_relations(model: ModelLake, run) -> None:
                         assert first == second == list(model.rows(a.id, snapshot.time))
                         numbers.add(first[0][0])
                     cursor = server._sandbox.cursor()
-                    assert len(cursor.execute(f"SELECT c0 FROM r{a.id} UNION SELECT c0 FROM r{b.id}").fetchall()) == 1
+                    with server.mirrors.reading((a.id, b.id)):
+                        assert len(cursor.execute(f"SELECT c0 FROM r{a.id} UNION SELECT c0 FROM r{b.id}").fetchall()) == 1
                     cursor.close()
             finally:
                 stop.set()
                 writer.join()
             assert len(numbers) == 20
+
+    run(work)
+
+
+def test_a_table_that_no_statement_reads_gets_its_changes_later(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB has the changes before the next statement reads the table, or when there are many. Other tables follow each tick."""
+    monkeypatch.setattr(deferral, "ROWS_MAX", 10)
+    applied = ticks_applied(monkeypatch)
+
+    async def work() -> None:
+        item, other = model.create("v", NARROW, (0,)), model.create("w", NARROW, (0,))
+        model.tick({id: [((1, "x"), 1)] for id in (item.id, other.id)})
+
+        async def ticks(count: int) -> None:
+            for _ in range(count):
+                time = model.tick({id: [((1, n), w) for n, w in _flip(model, id, 1)] for id in (item.id, other.id)})
+                await server.progress.wait(time - 1, 10)
+
+        def rows(relation: int) -> list[tuple[object, ...]]:
+            with server.mirrors.reading((relation,)):
+                return server._sandbox.cursor().execute(f"SELECT c0, c1, t FROM r{relation}, clock").fetchall()
+
+        async with serving(model) as server:
+            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item, other])))
+            applied.clear()
+            await ticks(3)
+            assert applied == []
+            assert rows(other.id) == [(*next(iter(model.now[other.id])), server.progress.time)]
+            assert applied == [3]
+            await ticks(1)
+            assert applied == [3, 1]
+            await ticks(1)  # the fifth one
+            while applied != [3, 1, 1, 5]:
+                await asyncio.sleep(0.001)
+            await ticks(1)
+            assert rows(item.id) == [(*next(iter(model.now[item.id])), server.progress.time)]
+            assert applied == [3, 1, 1, 5, 1, 1]
 
     run(work)
 
