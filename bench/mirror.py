@@ -1,6 +1,6 @@
 """Measures the mirrors of views: the time to fill them, and the cost of each tick, which changes all of them.
 
-    .venv/bin/python bench/mirror.py [--rows 1000000] [--changed 500] [--ticks 100] [--key 0] [--relations 1]
+    .venv/bin/python bench/mirror.py [--rows 1000000] [--changed 500] [--ticks 100] [--key 0] [--relations 1] [--unread]
     .venv/bin/python bench/mirror.py --relations 20 --rows 1000 --changed 10      mark: at most 15 ms in the median
 
 `--rows` and `--changed` are those of each view. `--key 0 1`: the positions of the key's columns, of id, name, orders and amount.
@@ -13,6 +13,7 @@ import json
 import os
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -58,12 +59,13 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
         filled = time.perf_counter() - began
         random = np.random.default_rng(1)
         spent, cpu = list[float](), list[float]()
-        for _ in range(ticks):
-            writer.append([(id, changes(random, version, changed)) for id, version in versions.items()])
-            began, used = time.perf_counter(), time.thread_time()
-            mirrors._step()
-            spent.append(time.perf_counter() - began)
-            cpu.append(time.thread_time() - used)
+        with nullcontext() if options.unread else mirrors.reading():
+            for _ in range(ticks):
+                writer.append([(id, changes(random, version, changed)) for id, version in versions.items()])
+                began, used = time.perf_counter(), time.thread_time()
+                mirrors._step()
+                spent.append(time.perf_counter() - began)
+                cpu.append(time.thread_time() - used)
         last = mirrors.state.n == writer.newest.n
         writer.close()
     p50, p95, p100 = (round(float(np.percentile(spent, p)) * 1000, 1) for p in (50, 95, 100))
@@ -89,4 +91,5 @@ if __name__ == "__main__":
     parser.add_argument("--ticks", type=int, default=100)
     parser.add_argument("--key", type=int, nargs="+", default=[0])
     parser.add_argument("--relations", type=int, default=1)
+    parser.add_argument("--unread", action="store_true", help="no statement reads the tables of the mirrors")
     print(json.dumps(measure(parser.parse_args())))

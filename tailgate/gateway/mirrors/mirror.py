@@ -167,22 +167,30 @@ def apply(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table
 def update(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table, removals: int) -> None:
     """Applies net changes to a keyed mirror, of which `removals` have weights below zero; replaced rows are updated in place."""
     assert shape.key is not None
-    new = changes.num_rows - removals
-    with incoming(connection, shape.columns, positional(shape, changes)) as changed:
-        removed, added = (f"(SELECT * FROM {changed.text} WHERE {WEIGHT} {sign} 0)" for sign in "<>")
-        same = _same(shape, shape.key)
-        # the key too: equal keys may have different forms, such as 1.0 and 1.00
-        values = ", ".join(f"{c} = g.{c}" for c in shape.names)
-        row = connection.execute(f"UPDATE {shape.table} AS r SET {values} FROM {added} AS g WHERE {same}", changed.parameters).fetchone()
-        assert row is not None
-        replaced = int(row[0])
+    rows, new = positional(shape, changes), changes.num_rows - removals
+    same = _same(shape, shape.key)
+    with incoming(connection, shape.columns, rows.filter(pc.greater(rows.column(WEIGHT), 0))) as added:
+        values = ", ".join(f"c{i} = g.c{i}" for i in _replaced_columns(shape, shape.key))
+        row = connection.execute(f"UPDATE {shape.table} AS r SET {values} FROM {added.text} AS g WHERE {same}", added.parameters).fetchone()
+    assert row is not None
+    replaced = int(row[0])
+    if replaced == new == removals:
+        return
+    with incoming(connection, shape.columns, rows) as changed:
+        removed, added_rows = (f"(SELECT * FROM {changed.text} WHERE {WEIGHT} {sign} 0)" for sign in "<>")
         if replaced < new:  # a new key has no row to remove
             columns = ", ".join(f"r.{c}" for c in shape.names)
-            query = f"SELECT {columns} FROM {added} AS r WHERE NOT EXISTS (SELECT 1 FROM {removed} AS g WHERE {same})"
+            query = f"SELECT {columns} FROM {added_rows} AS r WHERE NOT EXISTS (SELECT 1 FROM {removed} AS g WHERE {same})"
             connection.execute(f"INSERT INTO {shape.table} {query}", changed.parameters)
         if replaced < removals:
-            keys = f"SELECT * FROM {removed} AS r WHERE NOT EXISTS (SELECT 1 FROM {added} AS g WHERE {same})"
+            keys = f"SELECT * FROM {removed} AS r WHERE NOT EXISTS (SELECT 1 FROM {added_rows} AS g WHERE {same})"
             connection.execute(f"DELETE FROM {shape.table} AS r USING ({keys}) AS g WHERE {same}", changed.parameters)
+
+
+def _replaced_columns(shape: Shape, key: tuple[int, ...]) -> list[int]:
+    """Returns the columns that a new row with the same key may change. Equal keys may have different forms, such as 1.0 and 1.00."""
+    fixed = {i for i in key if not shape.columns[i].type.is_array and shape.columns[i].type.name in PLAIN_TYPES}
+    return [i for i in range(len(shape.columns)) if i not in fixed] or list(key)
 
 
 def copy(connection: duckdb.DuckDBPyConnection, source: Shape, target: Shape, *, temporary: bool, indexed: bool) -> int:
