@@ -22,8 +22,9 @@ from tailgate.values.codec.columns import fixed_width
 from tailgate.values.codec.style import Style
 from tailgate.values.registry import binary_column, binary_writer, text_column, text_writer
 
-# Below this a call into Arrow per column costs more than it saves (measured: equal at 40 to 60 rows of 5 columns).
-FEW_ROWS = 48
+# Up to this, a call into Arrow per column costs more than it saves: 120 rows of 5 columns take 0.26 ms value by value and 0.39 with
+# Arrow, 200 take 0.45 and 0.57.
+FEW_ROWS = 150
 
 _NULL = b"\xff\xff\xff\xff"
 _size = Struct("!I").pack
