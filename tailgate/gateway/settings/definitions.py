@@ -142,6 +142,7 @@ _ROWS = (
         )
         for name in ("collect_list", "collect_set")
     ),
+    Setting("ksql.output.topic.name.prefix", "", about="Sets what begins the names of topics of queries that KAFKA_TOPIC does not name."),
     Setting("ksql.persistence.default.format.key", "kafka", "enum", KEY_FORMATS, about="Sets the default of KEY_FORMAT."),
     Setting("ksql.persistence.default.format.value", NO_FORMAT, "enum", VALUE_FORMATS, about="Sets the default of VALUE_FORMAT."),
     Setting("ksql.persistence.wrap.single.values", "on", "bool", about="Sets the default of WRAP_SINGLE_VALUE."),

@@ -19,6 +19,7 @@ DEPTH_MAX = 60  # nested expressions: a level takes up to 9 frames of Python's s
 COMPARISONS = ("=", "<>", "!=", "<=", ">=", "<", ">")
 # words of types that are followed by more
 STRUCTURES = ("array", "map", "struct")
+ARGUMENTS = {"array": 1, "map": 2}  # the numbers of types inside
 ALIASES = {"integer": "int", "string": "varchar", "dec": "decimal", "numeric": "decimal"}
 
 
@@ -310,7 +311,8 @@ def type_name(cursor: KsqldbCursor) -> e.TypeName:
         else:
             numbers = tuple(cursor.listed(KsqldbCursor.integer))
         cursor.expect(")")
-    if name in STRUCTURES and not arguments and (name != "struct"):
-        raise SyntaxError_(f"{name.upper()} needs the types of its elements", position=at)
+    if name in ARGUMENTS and len(arguments) != ARGUMENTS[name]:
+        needed = "the types of its keys and values" if name == "map" else "the type of its elements"
+        raise SyntaxError_(f"{name.upper()} needs {needed}", position=at)
     cursor.depth -= 1
     return e.TypeName(name, numbers, tuple(arguments), tuple(fields), at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tailgate.sql.ksqldb.declared.defaults import KEY_FORMAT, VALUE_FORMAT, WRAPS, with_defaults
+from tailgate.sql.ksqldb.declared.defaults import KEY_FORMAT, TOPIC_PREFIX, VALUE_FORMAT, WRAPS, with_defaults
 from tailgate.sql.ksqldb.parser import parse
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
 
@@ -41,3 +41,16 @@ def test_queries_have_the_formats_of_their_source() -> None:
     assert isinstance(complete, CreateAs)
     assert (complete.properties, complete.wraps, statement.wraps) == ((), False, True)
     assert (complete.key_format, statement.key_format) == ("JSON", "KAFKA")
+
+
+@pytest.mark.parametrize(
+    ("properties", "topic"), [("", "mine-O"), (" WITH (value_format = 'json')", "mine-O"), (" WITH (kafka_topic = 't')", "t")]
+)
+def test_the_prefix_of_topics_of_queries(properties: str, topic: str) -> None:
+    settings = {TOPIC_PREFIX: "mine-"}
+    statement = parse(f"CREATE STREAM o{properties} AS SELECT * FROM s")
+    assert isinstance(statement, CreateAs)
+    assert dict(with_defaults(statement, settings).properties)["KAFKA_TOPIC"] == topic
+    declaration = parse(f"{ONE} WITH (value_format = 'json')")
+    assert isinstance(declaration, CreateItem)
+    assert "KAFKA_TOPIC" not in dict(with_defaults(declaration, settings).properties)

@@ -2,6 +2,7 @@
 
     ksql.persistence.default.format.key, .value   the formats of declared items; that of keys also for queries over the format NONE
     ksql.persistence.wrap.single.values           whether the only column of a value is in an object or a record
+    ksql.output.topic.name.prefix                 what begins the names of topics of queries that KAFKA_TOPIC does not name
 
 Source: ksqlDB 0.29, documentation, "ksqlDB server configuration".
 """
@@ -13,11 +14,13 @@ from dataclasses import replace
 
 from tailgate.sql.ksqldb.declared.formats import FORMATS, UNWRAPPING
 from tailgate.sql.ksqldb.declared.sources import value_columns
+from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, PropertyValue
 
 KEY_FORMAT, VALUE_FORMAT = "ksql.persistence.default.format.key", "ksql.persistence.default.format.value"
 WRAPS = "ksql.persistence.wrap.single.values"
-DEFAULTS = (KEY_FORMAT, VALUE_FORMAT, WRAPS)
+TOPIC_PREFIX = "ksql.output.topic.name.prefix"
+DEFAULTS = (KEY_FORMAT, VALUE_FORMAT, WRAPS, TOPIC_PREFIX)
 NO_FORMAT = "none"  # the value of VALUE_FORMAT without a default
 KEY_FORMATS = tuple(name.lower() for name in FORMATS if name != "NONE")
 VALUE_FORMATS = (*KEY_FORMATS, NO_FORMAT)
@@ -27,13 +30,17 @@ def with_defaults(statement: CreateItem | CreateAs, settings: Mapping[str, str])
     """Returns a statement with the properties that it lacks and a session's settings have."""
     wraps = settings.get(WRAPS, "on") == "on"
     if isinstance(statement, CreateAs):
-        return replace(statement, wraps=wraps, key_format=settings.get(KEY_FORMAT, statement.key_format).upper())
-    properties: dict[str, PropertyValue] = dict(statement.properties)
+        properties = statement.properties
+        if (prefix := settings.get(TOPIC_PREFIX, "")) and "KAFKA_TOPIC" not in dict(properties):
+            properties = (*properties, ("KAFKA_TOPIC", prefix + ksqldb_name(statement.name)))
+        key_format = settings.get(KEY_FORMAT, statement.key_format).upper()
+        return replace(statement, properties=properties, wraps=wraps, key_format=key_format)
+    given: dict[str, PropertyValue] = dict(statement.properties)
     for name, setting in (("KEY_FORMAT", KEY_FORMAT), ("VALUE_FORMAT", VALUE_FORMAT)):
         value = settings.get(setting, NO_FORMAT)
-        if value != NO_FORMAT and not properties.keys() & {name, "FORMAT"}:
-            properties[name] = value.upper()
-    format = str(properties.get("VALUE_FORMAT", properties.get("FORMAT"))).upper()
+        if value != NO_FORMAT and not given.keys() & {name, "FORMAT"}:
+            given[name] = value.upper()
+    format = str(given.get("VALUE_FORMAT", given.get("FORMAT"))).upper()
     if not wraps and format in UNWRAPPING and len(value_columns(statement)) == 1:
-        properties.setdefault("WRAP_SINGLE_VALUE", False)
-    return replace(statement, properties=tuple(properties.items()))
+        given.setdefault("WRAP_SINGLE_VALUE", False)
+    return replace(statement, properties=tuple(given.items()))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.sql.ksqldb import statements as s
-from tailgate.sql.ksqldb.declared.defaults import KEY_FORMAT, KEY_FORMATS, VALUE_FORMAT, VALUE_FORMATS, WRAPS
+from tailgate.sql.ksqldb.declared.defaults import KEY_FORMAT, KEY_FORMATS, TOPIC_PREFIX, VALUE_FORMAT, VALUE_FORMATS, WRAPS
 from tailgate.sql.ksqldb.declared.switches import PROPERTIES
 from tailgate.sql.ksqldb.limits import LIMITS
 
-# properties of SET that have an effect, with their values, () for whole numbers; those that have none here
+# properties of SET that have an effect, with their values, () for whole numbers and texts; those that have none here
 OBEYED: dict[str, tuple[str, ...]] = {
     "auto.offset.reset": ("earliest", "latest"),
     KEY_FORMAT: KEY_FORMATS,
     VALUE_FORMAT: VALUE_FORMATS,
     WRAPS: ("true", "false"),
+    TOPIC_PREFIX: (),
     **dict.fromkeys(LIMITS, ()),
     **dict.fromkeys(PROPERTIES, ("true", "false")),
 }

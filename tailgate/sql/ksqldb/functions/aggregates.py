@@ -15,6 +15,7 @@ from tailgate.sql.ksqldb import types as t
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.functions.entry import Function, Kind, ResultType
 from tailgate.sql.ksqldb.names import catalog_name
+from tailgate.sql.ksqldb.typed.values import of_json
 
 HISTOGRAM = TypeName("map", arguments=(t.VARCHAR, t.BIGINT))
 
@@ -70,6 +71,19 @@ def _top_columns(count: int) -> Function:
     return _row("topk", arguments, result, _slice(array, f"1, {{{count + 1}}}"), does)
 
 
+def _sum_of_lists(kind: TypeName, template: str) -> Function:
+    """Returns SUM_LIST of arrays of a type of numbers. `template`: the sum of all rows from {lists}, the sum of one row's array."""
+    wide = t.BIGINT if kind == t.INT else kind
+    total, element = (of_json(variable, wide).text for variable in LIST_VARIABLES)
+    value = f"coalesce({element}, 0)"
+    next_total = f"ksqldb_plus({total}, {value})" if wide == t.BIGINT else f"{total} + {value}"
+    lists = f"ksqldb_reduce({{0}}, CAST('0' AS jsonb), {', '.join(LIST_VARIABLES)}, to_jsonb({next_total}))"
+    text = template.replace("{lists}", of_json(lists, wide).text)
+    does = "The sum of the elements of all arrays, without NULL."
+    return _row("sum_list", (TypeName("array", arguments=(kind,)),), kind, text, does)
+
+
+LIST_VARIABLES = ("ksqldb_variable(999)", "ksqldb_variable(1000)")  # of the lambda of SUM_LIST
 _LIST = "All values in the order of the records, with NULL, up to ksql.functions.collect_list.limit."
 _SET = "The distinct values in the order of the records, up to ksql.functions.collect_set.limit."
 _SUM = "The sum of the values."
@@ -81,6 +95,9 @@ ROWS = (
     _row("sum", (t.BIGINT,), t.BIGINT, "coalesce(ksqldb_bigint_of_numeric(sum({0})), 0)", _SUM),
     _row("sum", (t.DECIMAL,), "same", "CAST(coalesce(sum({0}), 0) AS {type})", _SUM, may_fail=True),
     _row("sum", (t.DOUBLE,), t.DOUBLE, "coalesce(sum({0}), 0)", _SUM),
+    _sum_of_lists(t.INT, "coalesce(ksqldb_wrapped(ksqldb_bigint_of_numeric(sum({lists}))), 0)"),
+    _sum_of_lists(t.BIGINT, "coalesce(ksqldb_bigint_of_numeric(sum({lists})), 0)"),
+    _sum_of_lists(t.DOUBLE, "coalesce(sum({lists}), 0)"),
     _row("avg", ("number",), t.DOUBLE, "coalesce(CAST(avg({0}) AS double precision), 0)", "The mean of the values."),
     _row("min", (t.BYTES,), t.BYTES, "decode(min(encode({0}, 'hex')), 'hex')", "The smallest value."),
     _row("max", (t.BYTES,), t.BYTES, "decode(max(encode({0}, 'hex')), 'hex')", "The greatest value."),
