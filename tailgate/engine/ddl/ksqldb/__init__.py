@@ -9,7 +9,7 @@ from tailgate.engine.ddl.ksqldb.inserted_rows import derived_stream, inserted_ro
 from tailgate.engine.ddl.ksqldb.inserts import check_inserts, check_no_queries, inserting_sink, inserting_view
 from tailgate.engine.ddl.ksqldb.items import SinkTopic, declared_source, derived_sink, derived_view, topic_of, topic_of_sink
 from tailgate.engine.ddl.ksqldb.messages import message_of
-from tailgate.engine.ddl.ksqldb.own_topics import check_unused, subjects_of
+from tailgate.engine.ddl.ksqldb.own_topics import check_unused, declared_schemas, subjects_of
 from tailgate.engine.ddl.ksqldb.partitions import check_partitions
 from tailgate.engine.ddl.ksqldb.push import transient_view
 from tailgate.engine.ddl.ksqldb.queries import controlled, explained, paused, query_view, stopped
@@ -24,6 +24,7 @@ __all__ = [
     "check_unused",
     "controlled",
     "create_type",
+    "declared_schemas",
     "declared_source",
     "derived_sink",
     "derived_stream",

@@ -1,4 +1,4 @@
-"""The topics that streams and tables of the catalog read or write, and the schemas of those that queries write.
+"""The topics that streams and tables of the catalog read or write, and their schemas.
 
 A declaration over the topic of a derived stream or table can follow its CREATE statement at once: its columns come from the catalog, not
 from the registry, where the sink registers the schema later.
@@ -7,13 +7,16 @@ from the registry, where the sink registers the schema later.
 from __future__ import annotations
 
 from tailgate.engine.ddl.kafka.registry import RegisteredSchema
-from tailgate.engine.ddl.ksqldb.serdes import Part, schema_of
-from tailgate.formats.registry import request_body
-from tailgate.lake.catalog import Catalog, Item, ksqldb_of
+from tailgate.engine.ddl.ksqldb.serdes import Part, named, schema_of, serde_of
+from tailgate.formats.ksqldb import serde
+from tailgate.formats.registry import Schema, request_body
+from tailgate.lake.catalog import Catalog, Item, Source, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.errors import ObjectInUse, WrongObjectType
+from tailgate.sql.ksqldb.declared import sources
 from tailgate.sql.ksqldb.declared.formats import WITH_SCHEMA
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.statements import ColumnElement, CreateItem
 
 
 def of_topic(topic: str, catalog: Catalog) -> list[tuple[Item, KsqldbItem]]:
@@ -49,3 +52,19 @@ def written_schema(part: Part, topic: str, catalog: Catalog) -> RegisteredSchema
             body = request_body(schema)
             return RegisteredSchema(body["schemaType"], (body["schema"],))
     return None
+
+
+def declared_schemas(statement: CreateItem, source: Source, catalog: Catalog) -> dict[str, Schema]:
+    """Returns the schemas of the columns that a statement declares, by the subjects of its topic, without those that queries write."""
+    ksqldb = ksqldb_of(source)
+    assert ksqldb is not None
+    columns: dict[Part, tuple[ColumnElement, ...]] = {
+        "key": () if ksqldb.unnamed_key else sources.message_key(statement, required=False),
+        "value": sources.value_columns(statement),
+    }
+    schemas: dict[str, Schema] = {}
+    for part, declared in columns.items():
+        schema = serde.schema(serde_of(part, source, ksqldb), named(source, [c.name for c in declared])) if declared else None
+        if schema is not None and written_schema(part, ksqldb.topic, catalog) is None:
+            schemas[f"{ksqldb.topic}-{part}"] = schema
+    return schemas

@@ -62,7 +62,9 @@ class KsqldbItems:
         if isinstance(statement.statement, CreateItem):
             source, letters = ddl.declared_source(statement.statement, text, catalog, self._schemas, self._endpoints)
             with self._topic(statement.statement):
-                return on_channel(self._engine, source, None, catalog), letters
+                source = on_channel(self._engine, source, None, catalog)
+                self._register_declared(statement.statement, source, catalog)
+                return source, letters
         query = statement.statement.query
         view, errors = with_errors(ddl.derived_view(statement.statement, text, catalog, statement.reset, self._schemas, self._endpoints))
         ddl.check_partitions(query, catalog, self._partitions)
@@ -209,6 +211,14 @@ class KsqldbItems:
                 self._schema_ids.clear()
             self._schema_ids[identity] = registry.register(url, NO_ACCESS, subject, schema)
         return self._schema_ids[identity]
+
+    def _register_declared(self, statement: CreateItem, source: Source, catalog: Catalog) -> None:
+        """Registers the schemas of the columns of a declaration under subjects that do not exist. Raises 08006 or 22023."""
+        if not self._endpoints.registry:
+            return
+        for subject, schema in ddl.declared_schemas(statement, source, catalog).items():
+            if self._schemas.registered(self._endpoints.schemas(), subject) is None:
+                self._register(subject, schema)
 
     def _records(self, source: Item) -> int:
         """Returns the number of records in the topic of a declared stream. Raises 08006."""
