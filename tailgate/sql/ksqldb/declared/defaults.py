@@ -35,12 +35,12 @@ def with_defaults(statement: CreateItem | CreateAs, settings: Mapping[str, str])
             properties = (*properties, ("KAFKA_TOPIC", prefix + ksqldb_name(statement.name)))
         key_format = settings.get(KEY_FORMAT, statement.key_format).upper()
         return replace(statement, properties=properties, wraps=wraps, key_format=key_format)
-    given: dict[str, PropertyValue] = dict(statement.properties)
+    complete: dict[str, PropertyValue] = dict(statement.properties)
     for name, setting in (("KEY_FORMAT", KEY_FORMAT), ("VALUE_FORMAT", VALUE_FORMAT)):
         value = settings.get(setting, NO_FORMAT)
-        if value != NO_FORMAT and not given.keys() & {name, "FORMAT"}:
-            given[name] = value.upper()
-    format = str(given.get("VALUE_FORMAT", given.get("FORMAT"))).upper()
+        if value != NO_FORMAT and not complete.keys() & {name, "FORMAT"}:
+            complete[name] = value.upper()
+    format = str(complete.get("VALUE_FORMAT", complete.get("FORMAT"))).upper()
     if not wraps and format in UNWRAPPING and len(value_columns(statement)) == 1:
-        given.setdefault("WRAP_SINGLE_VALUE", False)
-    return replace(statement, properties=tuple(given.items()))
+        complete.setdefault("WRAP_SINGLE_VALUE", False)
+    return replace(statement, properties=tuple(complete.items()))
