@@ -92,6 +92,16 @@ class Grammar(Definitions):
         types = "(text, bigint)" if "$2" in body else ""
         return [f"PREPARE p {types} AS {body}", f"EXECUTE p {arguments}", f"EXECUTE p {arguments}", "DEALLOCATE p"]
 
+    def code(self) -> str:
+        """Generates DO."""
+        inner = self.some(
+            (2, lambda: f"RAISE EXCEPTION '%', {self.one_value('max(x.name)')}"),
+            (2, lambda: f"PERFORM count(*) FROM {self.source()} AS a"),
+            (1, lambda: f"IF EXISTS ({self.query()}) THEN RAISE NOTICE 'rows'; END IF"),
+            (1, lambda: f"EXECUTE 'INSERT INTO {self.target()} VALUES (1)'"),
+        )
+        return f"DO $do$ BEGIN {inner}; {self.of('', 'EXCEPTION WHEN others THEN RAISE; ')}END $do$"
+
     def copies(self) -> Step | str:
         options = self.of("", " (FORMAT csv)", " (FORMAT binary)", " CSV HEADER")
         return self.some(
@@ -317,5 +327,5 @@ WEIGHTS: dict[Callable[[Grammar], object], float] = {
     Grammar.explains: 3, Grammar.catalog: 4, Grammar.settings: 3, Grammar.blocks: 2, Grammar.temporary: 4, Grammar.hidden: 1,
     Grammar.view: 5, Grammar.maintenance: 1, Grammar.materialized: 3, Grammar.function: 6, Grammar.table: 2, Grammar.kafka: 4,
     Grammar.ksqldb: 2, Grammar.subscriptions: 2, Grammar.indexes: 0.7, Grammar.changes: 4, Grammar.grants: 5, Grammar.watches: 1,
-    Grammar.several: 2, Grammar.sequences: 2, Grammar.presto: 1.5,
+    Grammar.several: 2, Grammar.sequences: 2, Grammar.presto: 1.5, Grammar.code: 1,
 }  # fmt: skip

@@ -73,6 +73,7 @@ SCRIPTS = (
     "function_calls",
     "session_values",
     "limits",
+    "do",
 )
 
 # intended differences: statement → the part of the answer that differs

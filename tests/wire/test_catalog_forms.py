@@ -107,6 +107,13 @@ FORMS = (
     ),
     "SELECT CASE WHEN oid = 1 THEN 'x' || relname ELSE relname END AS c FROM pg_class WHERE oid = 1259",
     "SELECT st.relname, st.heap_blks_read >= 0 FROM pg_statio_all_tables st WHERE relid = 1259",
+    (
+        "SELECT array_length(ARRAY[1, 2], 1), cardinality(ARRAY['a']), strpos('ab', 'b'), position('b' in 'ab'), substr('abc', 2),"
+        " pg_catalog.array_upper(ARRAY[1], 1), char_length('x'), date_trunc('day', now()) < now(), array_to_string(ARRAY['a'], ',')"
+        " FROM pg_class WHERE oid = 1259"
+    ),
+    "SELECT bool_and(relisshared), bool_or(relisshared), every(relhasindex), max(relname), count(*) FROM pg_class WHERE oid = 1259",
+    "SELECT * FROM (SELECT bool_or(relhasindex), array_length(array_agg(oid), 1) FROM pg_class WHERE oid = 1259) q WHERE bool_or",
     "SELECT relname, indexrelname, idx_scan >= 0 FROM pg_stat_all_indexes WHERE indexrelid = 2663",
 )
 # Forms that DuckDB does not plan after the rewrite.

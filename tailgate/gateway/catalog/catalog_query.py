@@ -15,7 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from tailgate.gateway.catalog.functions.catalog_functions import Functions
 from tailgate.gateway.catalog.functions.privileges import SECRET
-from tailgate.gateway.catalog.output_names import output_name
+from tailgate.gateway.catalog.output_names import WRITTEN, output_name
 from tailgate.gateway.catalog.relations import database, item_status
 from tailgate.gateway.catalog.rewrite import REG, rewrite
 from tailgate.gateway.catalog.tables import LISTED
@@ -299,3 +299,4 @@ def _slices(tokens: list[Token]) -> list[Token]:
 
 VERBS = (TokenType.SELECT, TokenType.INSERT, TokenType.UPDATE, TokenType.DELETE, TokenType.TABLE)
 POSTGRES = sqlglot.Dialect.get_or_raise("postgres")
+POSTGRES.ORIGINAL_NAME_META_KEY = WRITTEN

@@ -6,9 +6,18 @@ from sqlglot import exp
 
 from tailgate.gateway.catalog.trees import folded, type_name
 
+WRITTEN = "written"  # the key of a function's name, as the query has it, in the `meta` of its node
+
+# The names of functions whose calls have a syntax of their own in sqlglot.
+SYNTAX: dict[type[exp.Expr], str] = {
+    exp.GroupConcat: "string_agg", exp.Explode: "unnest", exp.CurrentVersion: "version", exp.StrPosition: "position",
+}  # fmt: skip
+
 
 def output_name(item: exp.Expr) -> str | None:
     """Returns PostgreSQL's name for an output column; None for a star."""
+    if isinstance(item, exp.Func) and WRITTEN in item.meta:
+        return str(item.meta[WRITTEN]).lower()
     match item:
         case exp.Star():
             return None
@@ -37,10 +46,6 @@ def output_name(item: exp.Expr) -> str | None:
             return output_name(query.selects[0])
         case exp.Array():
             return "array"
-        case exp.GroupConcat():
-            return "string_agg"
-        case exp.Explode():
-            return "unnest"
         case exp.Pad():
             return "lpad" if item.args.get("is_left") else "rpad"
         case exp.Window() | exp.Filter() | exp.WithinGroup():
@@ -54,8 +59,6 @@ def output_name(item: exp.Expr) -> str | None:
             | exp.CurrentSchemas()
         ):
             return item.sql("postgres").lower().split("(")[0]
-        case exp.CurrentVersion():
-            return "version"
         case exp.Trim():
             return {"TRAILING": "rtrim", "LEADING": "ltrim"}.get(str(item.args.get("position") or "").upper(), "btrim")
         case exp.Exists():
@@ -63,6 +66,6 @@ def output_name(item: exp.Expr) -> str | None:
         case exp.Predicate() | exp.Connector() | exp.Not() | exp.JSONExtract() | exp.JSONExtractScalar():
             return "?column?"
         case exp.Func():
-            return item.sql_name().lower()
+            return SYNTAX.get(type(item)) or item.sql_name().lower()
         case _:
             return "?column?"

@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from tailgate.gateway.catalog import text_functions
 from tailgate.gateway.catalog.duckdb_functions import CLASSES, NATIVE, SYNTAX
+from tailgate.gateway.catalog.output_names import WRITTEN
 from tailgate.gateway.catalog.relations.database import array_columns
 from tailgate.gateway.catalog.tables import place_table
 from tailgate.gateway.catalog.trees import MADE, are_texts, call, elements, is_integer, is_text, is_vector, is_word, tables_of, type_name
@@ -89,7 +90,7 @@ class _Rules:
             isinstance(node, exp.Func)
             and not isinstance(node, SYNTAX)
             and not node.meta.get(MADE)
-            and not any(name.lower() in NATIVE for name in node.sql_names())
+            and not any(name.lower() in NATIVE for name in (*node.sql_names(), str(node.meta.get(WRITTEN))))
         ):
             raise UndefinedFunction(f"function {node.sql_name().lower()} does not exist")
         return node

@@ -34,7 +34,7 @@ from tailgate.gateway.execute import (
     time_expressions,
     tokens,
 )
-from tailgate.gateway.execute.blocks import cursors, transactions
+from tailgate.gateway.execute.blocks import cursors, plpgsql, transactions
 from tailgate.gateway.execute.blocks.alone import or_alone
 from tailgate.gateway.execute.ksqldb import printing, pull, push
 from tailgate.gateway.execute.tables import changes, copy_in, create_table_as, maintenance, temporary_changes
@@ -255,6 +255,19 @@ async def _create_table_as(session: Session, bound: Bound, statement: s.CreateTa
     return tag if statement.with_data else "SELECT 0"  # as in PostgreSQL
 
 
+async def _do(session: Session, bound: Bound, statement: s.Do, values: Sequence[object]) -> str:
+    """Executes DO. Each of its statements is bound when it runs, and sees the changes of those before it."""
+
+    async def execute(text: str) -> Result:
+        await session.naming.catch_up()
+        inner = s.parse(text, "postgresql")
+        plpgsql.check(inner)
+        return await begin(session, await bind(session, inner, s.StatementText(text, 0), ()), ())
+
+    await plpgsql.run(session, statement.block, execute)
+    return "DO"
+
+
 async def _called(session: Session, statement: s.Execute) -> tuple[Bound, list[object]]:
     """Returns the statement that EXECUTE names, bound in the current catalog, and the values of its parameters."""
     prepared = session.statements.find(statement.name)
@@ -312,6 +325,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Prepare: Executor(_prepare),
     s.Execute: Executor(_execute, _bind_execute),
     s.Deallocate: Executor(commands.deallocate),
+    s.Do: Executor(_do),
     s.Begin: Executor(transactions.begin),
     s.Commit: Executor(transactions.end),
     s.Rollback: Executor(transactions.end),

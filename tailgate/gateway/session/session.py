@@ -53,6 +53,9 @@ from tailgate.sql.ksqldb.dialect import HTTP
 IDLE = ("idle_session_timeout", "57P05", "terminating connection due to idle-session timeout")
 IDLE_IN_BLOCK = ("idle_in_transaction_session_timeout", "25P03", "terminating connection due to idle-in-transaction timeout")
 
+# Severities of notices in the order of client_min_messages. INFO is sent always.
+SEVERITIES = ("DEBUG5", "DEBUG4", "DEBUG3", "DEBUG2", "DEBUG1", "LOG", "NOTICE", "WARNING", "ERROR")
+
 
 class Session:
     """The states of one client's session."""
@@ -254,10 +257,20 @@ class Session:
         self.fatal(CrashShutdown.sqlstate, "terminating connection because the engine that held its advisory locks has ended")
 
     def notice(
-        self, message: str, severity: str = "NOTICE", sqlstate: str = "00000", hint: str | None = None, detail: str | None = None
+        self,
+        message: str,
+        severity: str = "NOTICE",
+        sqlstate: str = "00000",
+        hint: str | None = None,
+        detail: str | None = None,
+        where: str | None = None,
     ) -> None:
-        """Sends a NoticeResponse."""
-        self.out.write(backend.notice_response(backend.Report(severity, sqlstate, message, detail, hint)))
+        """Sends a NoticeResponse, unless client_min_messages is above its severity."""
+        least = self.settings["client_min_messages"]
+        rank = "DEBUG1" if severity == "DEBUG" else severity
+        if rank in SEVERITIES and SEVERITIES.index(rank) < SEVERITIES.index(least.upper()):
+            return
+        self.out.write(backend.notice_response(backend.Report(severity, sqlstate, message, detail, hint, None, where)))
 
     def call_soon(self, function: Callable[..., object], *arguments: object) -> None:
         """Schedules a call in the event loop, from another thread. It runs before the current statement is answered."""

@@ -66,6 +66,7 @@ MOVES: dict[tuple[State, Move], State] = {
     (State.IMPLICIT, Move.BEGIN): State.BLOCK,
     (State.IMPLICIT, Move.IMPLY): State.IMPLICIT,
     (State.IMPLICIT, Move.ERROR): State.IDLE,
+    (State.IMPLICIT, Move.RECOVER): State.IMPLICIT,  # in a block of DO
     (State.IMPLICIT, Move.COMMIT): State.IDLE,
     (State.IMPLICIT, Move.ROLLBACK): State.IDLE,
     (State.IMPLICIT, Move.FINISH): State.IDLE,
@@ -170,9 +171,8 @@ class Transaction:
             self.release()
         if self.state is State.FAILED:
             self.advisory_locks.back_to(self.savepoints[-1].advisory_locks if self.savepoints else 0)
-        if not self.in_block:
-            self.savepoints.clear()
         if self.state is State.IDLE:
+            self.savepoints.clear()
             self.writes, self.definitions, self.sequences = Pending(self.temporary.rows), None, {}
             self.deferral, self.queried = Deferral(), False
             self.locks.clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailgate.lake.errors import FeatureNotSupported, SyntaxError_
+from tailgate.lake.errors import FeatureNotSupported, SyntaxError_, TailgateError, UndefinedObject
 from tailgate.lake.keywords import quoted
 from tailgate.lake.types import Type
 from tailgate.sql.grammar.names import name
@@ -13,15 +13,17 @@ from tailgate.sql.grammar.types import type_name
 from tailgate.sql.ksqldb.dialect import Dialect, is_ksqldb
 from tailgate.sql.ksqldb.tokens import tokens as ksqldb_tokens
 from tailgate.sql.lexer.tokens import Token, tokens
+from tailgate.sql.plpgsql.parser import parse_block
 from tailgate.sql.statements import ksqldb
 from tailgate.sql.statements.kinds import parser_at
 from tailgate.sql.statements.parsers import writes
 from tailgate.sql.statements.parsers.clauses import select
 from tailgate.sql.statements.parsers.tables.create_table_as import with_new_table
 from tailgate.sql.statements.parsers.unsupported import refuse
-from tailgate.sql.statements.session_statements import Execute
+from tailgate.sql.statements.session_statements import Do, Execute
 from tailgate.sql.statements.statement import Prepare, Statement
 from tailgate.sql.statements.values import Empty, StatementText
+from tailgate.sql.statements.writes import CreateTableAs
 
 
 def _prepare(cursor: Parser) -> Prepare:
@@ -41,6 +43,40 @@ def _prepare(cursor: Parser) -> Prepare:
         raise cursor.error(next(t for t in cursor.tokens if t.position == start))
     text = cursor.text[start : cursor.tokens[cursor.index - 1].end]
     return Prepare(this, tuple(type for _, type in types), inner, text, tuple(at for at, _ in types))
+
+
+def _do(cursor: Parser) -> Do:
+    """Parses DO [LANGUAGE language] 'code'. Positions of errors are in the statement if the code is quoted by dollars."""
+    start = cursor.advance()
+    code, language = None, "plpgsql"
+    while not (cursor.finished or cursor.at(";")):
+        at = cursor.token
+        if cursor.accept_word("language"):
+            language = cursor.advance().value if cursor.token.kind == "string" else name(cursor).name
+        elif at.kind != "string":
+            raise cursor.error()
+        elif code is not None:
+            raise SyntaxError_("conflicting or redundant options", position=at.position)
+        else:
+            code = cursor.advance()
+    if code is None:
+        raise cursor.error() if cursor.tokens[cursor.index - 1] is start else SyntaxError_("no inline code specified")
+    if language != "plpgsql":
+        if language in ("c", "internal", "sql"):
+            raise FeatureNotSupported(f'language "{language}" does not support inline code execution')
+        raise UndefinedObject(f'language "{language}" does not exist')
+    try:
+        return Do(parse_block(code.value, _check_inner))
+    except TailgateError as error:
+        if error.position is not None:
+            error.position = code.position + code.text.index(code.value) + error.position if code.text.startswith("$") else None
+        raise
+
+
+def _check_inner(text: str) -> None:
+    """Parses a statement in the code of DO."""
+    if isinstance(parse(text, "postgresql"), CreateTableAs) and not text.lower().startswith("create"):
+        raise FeatureNotSupported("INTO in DO is not supported")
 
 
 def split(text: str, dialect: Dialect = "auto") -> tuple[StatementText, ...]:
@@ -149,6 +185,8 @@ def statement(cursor: Parser) -> Statement:
         return with_new_table(select(cursor))
     if token.kind == "word" and token.value == "prepare":
         return _prepare(cursor)
+    if token.kind == "word" and token.value == "do":
+        return _do(cursor)
     parser = parser_at(cursor)
     if parser is None:
         refuse(cursor)

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.roles import DefaultKind
+from tailgate.sql.plpgsql.nodes import Block
 from tailgate.sql.statements.values import QueryText
 
 
@@ -161,6 +162,13 @@ class Deallocate:
     """DEALLOCATE [PREPARE] {name | ALL}. A `name` of None means ALL."""
 
     name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Do:
+    """DO [LANGUAGE plpgsql] 'code'."""
+
+    block: Block
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,7 @@ from tailgate.sql.statements.session_statements import (
     Deallocate,
     Define,
     Discard,
+    Do,
     DropOwned,
     DropRole,
     DropToken,
@@ -120,7 +121,7 @@ class Prepare:
 Statement: TypeAlias = (
     CreateSource | CreateView | CreateSink | CreateTable | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor
     | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
-    | Define | Discard | Listen | Unlisten | Notify | Prepare | Execute | Deallocate | Empty
+    | Define | Discard | Listen | Unlisten | Notify | Prepare | Execute | Deallocate | Do | Empty
     | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
     | CreateRole | AlterRole | DropRole | Grant | GrantRole | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction
     | AlterSystem | AlterFunction | CommentOnExtension | CommentOnFunction | CreateTableAs | AlterTable | AlterSequence | SetConstraints

@@ -59,11 +59,17 @@ def _block(session: Session, words: str) -> None:
 
 async def savepoint(session: Session, bound: Bound, statement: s.Savepoint, values: Sequence[object]) -> str:
     _block(session, "SAVEPOINT")
+    await save(session, statement.name)
+    return "SAVEPOINT"
+
+
+async def save(session: Session, name: str) -> None:
+    """Makes a savepoint."""
     await committing.settle(session)
     session.memory.charge_savepoints(len(session.transaction.savepoints) + 1)
     transaction, naming = session.transaction, session.naming
     saved = SavedState(
-        statement.name,
+        name,
         writes=len(transaction.writes),
         settings=session.settings.mark(),
         definitions=transaction.definitions,
@@ -74,7 +80,6 @@ async def savepoint(session: Session, bound: Bound, statement: s.Savepoint, valu
         notifications=session.notifications.mark(),
     )
     transaction.savepoints.append(saved)
-    return "SAVEPOINT"
 
 
 def release(session: Session, bound: Bound, statement: s.Release, values: Sequence[object]) -> str:
@@ -86,10 +91,15 @@ def release(session: Session, bound: Bound, statement: s.Release, values: Sequen
 
 async def rollback_to(session: Session, bound: Bound, statement: s.RollbackTo, values: Sequence[object]) -> str:
     _block(session, "ROLLBACK TO SAVEPOINT")
-    saved = session.transaction.back_to(statement.name, keep=True)
+    await restore(session, statement.name)
+    return "ROLLBACK"
+
+
+async def restore(session: Session, name: str) -> None:
+    """Undoes what has happened since a savepoint, and keeps the savepoint."""
+    saved = session.transaction.back_to(name, keep=True)
     session.settings.back(saved.settings)
     session.notifications.back(saved.notifications)
     session.portals.back_to(len(session.transaction.savepoints))
     session.transaction.move(Move.RECOVER)
     await session.naming.back(saved)
-    return "ROLLBACK"

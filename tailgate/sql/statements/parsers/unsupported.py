@@ -5,14 +5,14 @@ The error names the statement, so that users do not search for a typo.
 
 from __future__ import annotations
 
-from tailgate.lake.errors import FeatureNotSupported, TailgateError
+from tailgate.lake.errors import DuplicateDatabase, FeatureNotSupported, TailgateError
+from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 
 # first words → hint; the longest match counts
 STATEMENTS: dict[tuple[str, ...], str | None] = {
     ("alter",): None,
     ("call",): None,
-    ("do",): None,
     ("import", "foreign", "schema"): None,
     ("load",): None,
     ("security", "label"): None,
@@ -53,7 +53,7 @@ SHOWINGS: dict[tuple[str, ...], str | None] = {
 }
 
 
-POSTGRESQL = frozenset("alter call comment do load".split())
+POSTGRESQL = frozenset("alter call comment load".split())
 
 
 def _longest_match(cursor: Parser, table: dict[tuple[str, ...], str | None]) -> tuple[str, ...] | None:
@@ -84,6 +84,11 @@ def refuse_create(cursor: Parser, start: int) -> TailgateError:
     words = _longest_match(cursor, CREATIONS)
     if words is None:
         return cursor.error()
+    if words == ("database",):  # tools that create their database take 42P04 for success
+        cursor.expect_word(*words)
+        return DuplicateDatabase(
+            f'database "{name(cursor).name}" already exists', hint="Tailgate has one database, to which clients connect by any name."
+        )
     if words == ("or", "replace"):
         what = cursor.peek(2)
         return unsupported("CREATE OR REPLACE" + (" " + what.text.upper() if what.kind == "word" else ""), start, None)
