@@ -74,6 +74,7 @@ CLIENTS = (
     Client("Alembic", "migrations", (str(CACHE / "migrations/bin/python"), "alembic_checks.py")),
     Client("SQLAlchemy's dialect suite", "sqlalchemy", (str(CACHE / "sqlalchemy/bin/python"), "suite_checks.py")),
     Client("Django", "migrations", (str(CACHE / "migrations/bin/python"), "django_checks.py")),
+    Client("Django's own tests", "django", (str(CACHE / "django/bin/python"), "suite_checks.py")),
     # They create streams and tables, which the catalog queries of the others would find.
     Client("ksqldb-client", "node", ("node", "ksqldb_checks.js"), ("tailgate",)),
     Client("curl", "ksqldb", (str(CACHE / "ksqldb/bin/python"), "curl_checks.py"), ("tailgate",)),
@@ -97,6 +98,14 @@ INSTALL = {
     "dbt": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
     "sqlalchemy": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
     "migrations": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
+    # the tests are in the source distribution only
+    "django": [
+        "python3 -m venv .",
+        "bin/pip install -q --disable-pip-version-check -r requirements.txt",
+        "rm -rf source sdist && mkdir source",
+        "bin/pip download -q --disable-pip-version-check --no-deps --no-binary :all: -d sdist $(bin/pip freeze | grep -i ^django=)",
+        "tar -xzf sdist/*.tar.gz --strip-components=1 -C source",
+    ],
     "node": ["npm install --silent --no-audit --no-fund"],
     "vertx": ["mvn -B -q package dependency:copy-dependencies -DoutputDirectory=target/lib"],
     "jdbc": ["mvn -B -q package dependency:copy-dependencies -DoutputDirectory=target/lib"],
@@ -180,7 +189,9 @@ def install(kind: str) -> None:
     if any(source.glob("*.js")):
         shutil.copy(HERE / "tap.js", folder)  # which their programs import
     made_from = "\n".join(
-        f"{path.name} {path.read_bytes()!r}" for path in sorted(source.rglob("*")) if path.suffix not in (".py", ".js") and path.is_file()
+        f"{path.name} {path.read_bytes()!r}"
+        for path in sorted(source.rglob("*"))
+        if path.suffix not in (".py", ".js") and path.name != "differences.txt" and path.is_file()
     )
     stamp = folder / ".installed"
     if stamp.exists() and stamp.read_text() == made_from:
