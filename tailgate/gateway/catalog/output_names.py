@@ -8,7 +8,7 @@ from tailgate.gateway.catalog.trees import folded, type_name
 
 WRITTEN = "written"  # the key of a function's name, as the query has it, in the `meta` of its node
 
-# The names of functions whose calls have a syntax of their own in sqlglot.
+# The names of functions that sqlglot parses by special rules.
 SYNTAX: dict[type[exp.Expr], str] = {
     exp.GroupConcat: "string_agg", exp.Explode: "unnest", exp.CurrentVersion: "version", exp.StrPosition: "position",
 }  # fmt: skip

@@ -96,7 +96,7 @@ async def rollback_to(session: Session, bound: Bound, statement: s.RollbackTo, v
 
 
 async def restore(session: Session, name: str) -> None:
-    """Undoes what has happened since a savepoint, and keeps the savepoint."""
+    """Undoes all changes since a savepoint, and keeps the savepoint."""
     saved = session.transaction.back_to(name, keep=True)
     session.settings.back(saved.settings)
     session.notifications.back(saved.notifications)
