@@ -262,3 +262,10 @@ def test_a_crash_point_ends_the_process_at_its_count() -> None:
     ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == -signal.SIGKILL
     assert ended.stdout.split() == ["0", "1", "2"]
+
+
+def test_a_crash_point_that_counts_from_another_one() -> None:
+    program = "from tailgate.lake.host import crash\nfor name in 'abbabb': print(name, flush=True, end=''); crash.point(name)"
+    environment = {**os.environ, "TAILGATE_CRASH": "a:2,b:1", "PYTHONPATH": str(Path(crash.__file__).parents[2])}
+    ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (-signal.SIGKILL, "abbab")
