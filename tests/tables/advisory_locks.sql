@@ -37,3 +37,11 @@ SELECT pg_advisory_lock(1.5);
 SELECT pg_advisory_lock();
 SELECT pg_advisory_lock(1, 2, 3);
 SELECT pg_advisory_lock(1, 3000000000)::text;
+-- hashes of texts as keys
+SELECT hashtext('migration') AS a, hashtextextended('migration', 7) AS b, hashtext('') AS c, hashtext(NULL) AS d, hashtextextended('äöü and more than twelve bytes', -1) AS e;
+SELECT pg_try_advisory_xact_lock(hashtext('a')) AS got, pg_try_advisory_lock(hashtext('a')::bigint) AS second, pg_try_advisory_lock(hashtext('a'), hashtext('b')) AS pair;
+SELECT classid, objid, objsubid FROM pg_locks WHERE locktype = 'advisory' ORDER BY 1, 2, 3;
+SELECT pg_advisory_unlock(hashtext('a')) AS a, pg_advisory_unlock(hashtext('a'), hashtext('b')) AS b, pg_advisory_unlock(hashtextextended('a', 0)) AS c;
+PREPARE locked AS SELECT pg_try_advisory_xact_lock(hashtext('job ' || $1)) AS got, pg_try_advisory_xact_lock(hashtextextended($1, $2)) AS other;
+EXECUTE locked ('x', 5);
+EXECUTE locked (NULL, 5);

@@ -19,7 +19,7 @@ from tailgate.sql.compute.ksqldb import urls as ksqldb_urls
 from tailgate.sql.compute.numeric import amounts, float_functions, general_numerics, number_formats, number_parsing, numeric_functions
 from tailgate.sql.compute.regexp import functions as regexps
 from tailgate.sql.compute.regexp import likes
-from tailgate.sql.compute.text import arrays, bit_strings, byte_strings, formatting, strings
+from tailgate.sql.compute.text import arrays, bit_strings, byte_strings, formatting, hashes, strings
 from tailgate.sql.compute.time import date_formats, date_parsing, interval_functions, session_zones, times, zoned_times, zones
 
 # Importing a family registers its functions.
@@ -40,6 +40,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     formatting,
     general_numerics,
     interval_functions,
+    hashes,
     json_texts,
     ksqldb_collections,
     ksqldb_casts,

@@ -139,6 +139,8 @@ ROWS = (
     _text("starts_with", (T, T), "startswith({0}, {1})", "starts_with({0}, {1})", "bool"),
     _text("bit_length", (T,), "(8 * octet_length({0}))", "CAST(8 * strlen({0}) AS INTEGER)", N),
     _text("md5", (T,), "md5({0})", "md5({0})"),
+    Function("hashtext", (T,), N, "", "tg_hashtext({0})"),
+    Function("hashtextextended", (T, "int8"), "int8", "", "tg_hashtextextended({0}, {1})"),
     Function("format", (T,), T, "tg_format({0}, array())", "tg_format({0}, CAST([] AS VARCHAR[]))"),
     Function("format", (T, T), T, "tg_format({0}, array({+}))", "tg_format({0}, [{+}])", strict=False, variadic=True),
     Function("concat", (T,), T, "concat_ws('', {*})", "concat({*})", strict=False, variadic=True),

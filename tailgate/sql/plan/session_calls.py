@@ -54,6 +54,7 @@ SETTING = Function(
     duckdb=strict("CASE WHEN starts_with({0}, '=') THEN substr({0}, 2) ELSE error({0}) END", 1),
     volatility="stable",
 )
+HASHES = ("hashtext", "hashtextextended")
 Kind: TypeAlias = Callable[[Function], bool]  # whether a function is of a kind
 
 
@@ -204,11 +205,18 @@ def _outputs(relation: Project, calls: list[SessionCall], width: int) -> tuple[S
 
 
 def _is_simple(call: SessionCall) -> bool:
-    """Returns whether the arguments are literals, parameters, or these as another integer type."""
+    """Returns whether the arguments are literals, parameters, these as another integer type, or hashes of them."""
     return all(map(_is_constant, call.arguments))
 
 
+def is_of_constants(function: Function) -> bool:
+    """Returns whether the gateway computes a function of literals and parameters itself: `hashtext('job' || $1)` as the key of a lock."""
+    return function.name in HASHES or (function.name == "||" and function.arguments == ("text", "text"))
+
+
 def _is_constant(scalar: Scalar) -> bool:
+    if isinstance(scalar, Call) and is_of_constants(scalar.function):
+        return all(map(_is_constant, scalar.arguments))
     if isinstance(scalar, Call) and scalar.function.kind == "cast" and {scalar.type.name, scalar.arguments[0].type.name} <= RANGES.keys():
         return _is_constant(scalar.arguments[0])
     return isinstance(scalar, Literal | Parameter)

@@ -14,6 +14,8 @@ from tailgate.lake import sortable
 from tailgate.lake.errors import NumericValueOutOfRange
 from tailgate.lake.types import Type
 from tailgate.sql import plan
+from tailgate.sql.compute.catalogue import UDFS
+from tailgate.sql.plan.session_calls import HASHES, is_of_constants
 from tailgate.values.numbers import numerics
 from tailgate.values.numbers.integers import RANGES
 
@@ -74,7 +76,7 @@ class _NotConstantError(Exception):
 
 
 def constant(scalar: plan.Scalar, values: Sequence[object]) -> object:
-    """Returns the value of a literal or a parameter, maybe in a simple cast.
+    """Returns the value of a literal or a parameter, maybe in a simple cast, or a hash of such texts.
 
     Drivers send small numbers as int2, so casts between integer types are common.
     """
@@ -97,4 +99,9 @@ def constant(scalar: plan.Scalar, values: Sequence[object]) -> object:
                 return Decimal(argument)
             if inner.type.general and type.name == "numeric" and not type.general:
                 return numerics.fitted(argument if isinstance(argument, Decimal) else sortable.loaded(**argument), type)
+        case plan.Call(function=function, arguments=arguments) if is_of_constants(function):
+            operands: list[Any] = [constant(argument, values) for argument in arguments]
+            if None in operands:
+                return None
+            return UDFS[function.name].function(*operands) if function.name in HASHES else operands[0] + operands[1]
     raise _NotConstantError

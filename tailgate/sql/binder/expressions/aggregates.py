@@ -101,7 +101,7 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
         raise WrongObjectType("count(*) must be used to call a parameterless aggregate function", position=at)
     nodes = [] if star else list(parts.nodes)
     aggregated = [n.this for n in parts.within or []]
-    operands = [inner.bind(n) for n in (*nodes, *aggregated)]
+    operands = values = [inner.bind(n) for n in (*nodes, *aggregated)]
     for operand, node in zip(operands if parts.distinct else (), nodes, strict=False):
         require_equality(operand.type, leftmost(node))
     if name in JSON_TYPES:
@@ -127,7 +127,8 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
         condition = replace(binder, clause="FILTER", aggregates=False).boolean(parts.where, "FILTER")
     direct = casts[: len(nodes)]
     if parts.distinct:
-        order = _of_arguments(order, parts.order or [], [inner.known(o) for o in operands], direct)
+        ordered = values if name == "jsonb_agg" else operands  # the order of jsonb is that of its values
+        order = _of_arguments(order, parts.order or [], [inner.known(o) for o in ordered], direct)
     if name == "array_agg" and parts.distinct and direct[0].type.general:
         aggregate, order = replace(aggregate, duckdb=general_templates.DISTINCT_ARRAY), order or [SortKey(direct[0], False, False)]
     if parts.within is not None:
