@@ -341,7 +341,10 @@ class Translator:
 
 
 def _check_results(case: e.CaseExpression, results: Sequence[TypeName]) -> None:
-    """Raises 42804 unless the results of CASE, which have these types, are all numbers or all of one type."""
+    """Raises 42804 unless the results of CASE, which have these types, are all numbers or all of one type.
+
+    Numbers inside of one type may differ, too.
+    """
     branches = [(type, branch) for type, branch in zip(results, case.branches, strict=False) if type != types.UNKNOWN]
     for (previous, _), (type, (condition, value)) in pairwise(branches):
         if _kind(previous) != _kind(type):
@@ -360,5 +363,8 @@ def _check_results(case: e.CaseExpression, results: Sequence[TypeName]) -> None:
         )
 
 
-def _kind(type: TypeName) -> str:
-    return "number" if type.name in types.NUMBERS else type.name
+def _kind(type: TypeName) -> TypeName:
+    """Returns a type with one type in place of all numbers."""
+    if type.name in types.NUMBERS:
+        return types.DOUBLE
+    return replace(type, arguments=tuple(map(_kind, type.arguments)))
