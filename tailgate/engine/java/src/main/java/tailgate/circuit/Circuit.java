@@ -313,7 +313,10 @@ public final class Circuit implements Serializable {
     return highest + 1;
   }
 
-  /** Computes the error relations of a node. Those of all nodes below it must be known; unknown ones are left out. */
+  /**
+   * Computes the error relations of a node, and whether rows are repeated below it. This must be known of all nodes below it;
+   * unknown relations are left out.
+   */
   private void reach(Node node) {
     TreeSet<Integer> all = new TreeSet<>();
     List<Node.Edge> edges = new ArrayList<>(node.out);
@@ -325,9 +328,13 @@ public final class Circuit implements Serializable {
         edge.errors = to.errors == null ? new int[0] : to.errors;
         if (node instanceof Operator from) {
           from.stepwise |= to.sequential();
+          from.repeats |= to.repeats;
           edge.inLoop = from.loop != null && from.loop == to.loop;
         }
-      } else edge.errors = errors.containsKey(edge.to) ? new int[] {errors.get(edge.to)} : new int[0];
+      } else {
+        edge.errors = errors.containsKey(edge.to) ? new int[] {errors.get(edge.to)} : new int[0];
+        if (node instanceof Operator from) from.repeats |= repeating.contains(edge.to);
+      }
       for (int relation : edge.errors) all.add(relation);
     }
     node.errors = all.stream().mapToInt(i -> i).toArray();

@@ -35,9 +35,12 @@ public abstract class Operator extends Node {
   /** Whether an operator that this one sends its output to is {@link #sequential}. */
   public boolean stepwise;
 
+  /** Whether the output reaches a relation of which ticks of a single record report rows that are repeated ({@link Circuit#repeats}). */
+  public boolean repeats;
+
   @Override Node copy() {
     Operator copy = (Operator) super.copy();
-    copy.stepwise = false;
+    copy.stepwise = copy.repeats = false;
     copy.loop = null;
     return copy;
   }

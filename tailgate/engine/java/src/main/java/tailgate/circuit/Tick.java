@@ -38,7 +38,7 @@ public final class Tick {
   private final int partition, partitions;
   private long due = Long.MAX_VALUE;
   private final boolean exchanged;
-  /** Whether the tick reads a single record. Groups that it leaves as they are remove and add their row: a row that is repeated. */
+  /** Whether the tick reads a single record. Operators that repeat ({@link Operator#repeats}) then emit groups that it leaves as they are. */
   public final boolean single;
   private final Pending[] pending;  // changes to process, per operator; null if none have arrived
   private final State.Input[] inputs;  // per operator

@@ -178,7 +178,7 @@ final class Reduce extends Operator {
       if (!Arrays.equals(bytes, stored)) tick.state.put(id, 0, key, State.NONE, bytes, stored == null);
     }
     Object next = now.row(member);
-    if (same(old, next) && !(tick.single && next instanceof Object[])) return;
+    if (same(old, next) && !(tick.single && repeats && next instanceof Object[])) return;
     tick.at(change.order);
     emit(tick, key, old, -1);
     emit(tick, key, next, 1);

@@ -283,6 +283,26 @@ class CircuitTest {
   }
 
   @Test
+  void operatorsAboveARelationWithRepeatedRowsRepeatThem() throws Exception {
+    String nothing = "{\"nodes\": [], \"relations\": [], \"links\": []}";
+    String lower = "{\"nodes\": [3], \"relations\": [3], \"links\": [[2, 0, 3, 0], [3, 0, 3, -1]]}";
+    assertEquals(List.of(), repeating(circuit(true)));
+    Circuit upper = circuit(true).without(nothing), all = circuit(true).without(nothing);
+    upper.repeats(1);
+    all.repeats(3);
+    for (Circuit c : List.of(upper, all)) c.seal();
+    assertEquals(List.of(2), repeating(upper));
+    assertEquals(List.of(2, 3), repeating(all));
+    Circuit rest = all.without(lower);
+    rest.seal();
+    assertEquals(List.of(), repeating(rest), "its operator no longer reaches the relation");
+  }
+
+  private static List<Integer> repeating(Circuit circuit) {
+    return Arrays.stream(circuit.order).filter(o -> o.repeats).map(o -> o.id).toList();
+  }
+
+  @Test
   void warmingCompilesOperators() {
     StructType row = schema("a int, b string, c double, d bigint, e float, f string"), out = row.add("n", "long");
     Circuit c = new Circuit();
