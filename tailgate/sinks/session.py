@@ -1,7 +1,7 @@
 """One session of a sink at its broker: a transactional producer that owns the sink until it is closed, fails or is fenced.
 
     open: init_transactions ──► fences the previous instance, aborts its transaction
-          abort unfinished  ──► aborts what the broker has forgotten (`_abort_unfinished`)
+          abort unfinished  ──► aborts a transaction that the broker has forgotten (`_abort_unfinished`)
           read progress     ──► the position to continue from
           claim             ──► the first transaction records the owner of the sink
     commit: begin ──► events ──► progress ──► commit          atomic for readers of read_committed

@@ -40,7 +40,7 @@ class Feed:
         self._start = self._stream.deserializeOffset(json.dumps({topic: {"0": start}, **{other: {"0": 0} for other in others}}))
 
     def end(self) -> Any:
-        """Returns the position after what a tick would read now."""
+        """Returns the position after the records that a tick would read now."""
         return self._stream.latestOffset(self._start, self._stream.getDefaultReadLimit())
 
     def next(self, end: Any) -> int:

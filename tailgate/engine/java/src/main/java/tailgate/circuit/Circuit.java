@@ -297,9 +297,9 @@ public final class Circuit implements Serializable {
    * Returns the level of a node: one more than the highest level above it. Sources have level -1. The operators of a loop have
    * the same level.
    */
-  private int level(int node, Loops loops, Map<Integer, List<Link>> incoming, Map<Integer, Integer> known, Deque<Integer> path) {
+  private int level(int node, Loops loops, Map<Integer, List<Link>> incoming, Map<Integer, Integer> levelOf, Deque<Integer> path) {
     if (nodes.get(node) instanceof Node.Source) return -1;
-    Integer level = known.get(node);
+    Integer level = levelOf.get(node);
     if (level != null) return level;
     List<Integer> together = loops.of(node);
     if (path.contains(together.get(0))) throw new IllegalArgumentException("the circuit has a cycle: " + path);
@@ -307,9 +307,9 @@ public final class Circuit implements Serializable {
     int highest = -1;
     for (int one : together)
       for (Link link : incoming.getOrDefault(one, List.of()))
-        if (!together.contains(link.from)) highest = Math.max(highest, link.dead ? -1 : level(link.from, loops, incoming, known, path));
+        if (!together.contains(link.from)) highest = Math.max(highest, link.dead ? -1 : level(link.from, loops, incoming, levelOf, path));
     path.pop();
-    for (int one : together) known.put(one, highest + 1);
+    for (int one : together) levelOf.put(one, highest + 1);
     return highest + 1;
   }
 

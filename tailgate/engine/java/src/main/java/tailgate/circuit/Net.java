@@ -63,7 +63,7 @@ final class Net {
 
   /**
    * Returns an Arrow stream of the rows and `__weight`: as bytes, or as the name of a file below
-   * `results`. Returns null if there are no changes.
+   * `results`. Returns null if nothing changed.
    */
   Sent sent(int relation, String results) {
     try {

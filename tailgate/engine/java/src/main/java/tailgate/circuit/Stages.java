@@ -113,7 +113,7 @@ final class Stages {
     return result(sent, ids, statePath);
   }
 
-  /** Returns the circuit without what a tick that failed has left in it. */
+  /** Returns a copy of the circuit without the remains of a tick that failed. */
   private Circuit copy() {
     Circuit copy = SerializationUtils.clone(circuit);
     copy.reported.clear();
@@ -139,8 +139,9 @@ final class Stages {
   private List<Sent> collected(JavaRDD<Sent> sent) {
     int n = sent.getNumPartitions();
     Object[] all = new Object[n];
-    context.dagScheduler().runJob(sent.rdd(), new Collecting(), CollectionConverters.asScala(java.util.stream.IntStream.range(0, n).<Object>mapToObj(i -> i).toList()).toSeq(),
-        context.getCallSite(), new scala.runtime.AbstractFunction2<Object, ArrayList<Sent>, scala.runtime.BoxedUnit>() {
+    List<Object> partitions = java.util.stream.IntStream.range(0, n).<Object>mapToObj(i -> i).toList();
+    context.dagScheduler().runJob(sent.rdd(), new Collecting(), CollectionConverters.asScala(partitions).toSeq(), context.getCallSite(),
+        new scala.runtime.AbstractFunction2<Object, ArrayList<Sent>, scala.runtime.BoxedUnit>() {
           @Override public scala.runtime.BoxedUnit apply(Object partition, ArrayList<Sent> rows) {
             synchronized (all) {
               all[(Integer) partition] = rows;
@@ -148,14 +149,15 @@ final class Stages {
             return scala.runtime.BoxedUnit.UNIT;
           }
         }, properties());
-    List<Sent> found = new ArrayList<>();
+    List<Sent> results = new ArrayList<>();
     synchronized (all) {
-      for (Object rows : all) for (Object row : (List<?>) rows) found.add((Sent) row);
+      for (Object rows : all) for (Object row : (List<?>) rows) results.add((Sent) row);
     }
-    return found;
+    return results;
   }
 
-  private static final class Collecting extends scala.runtime.AbstractFunction2<TaskContext, Iterator<Sent>, ArrayList<Sent>> implements Serializable {
+  private static final class Collecting extends scala.runtime.AbstractFunction2<TaskContext, Iterator<Sent>, ArrayList<Sent>>
+      implements Serializable {
     private static final long serialVersionUID = 1;
 
     @Override public ArrayList<Sent> apply(TaskContext task, Iterator<Sent> rows) {
@@ -167,16 +169,19 @@ final class Stages {
 
   private JavaRDD<Sent> whole(RDD<InternalRow> batch, String statePath, long time, StateIds ids) {
     RDD<InternalRow> one = batch.getNumPartitions() == 1 ? batch : batch.coalesce(1, false, Option.empty(), null);
-    return new Stage<>(one, new Whole(circuit.id, shipped(), time, statePath + RESULTS), statePath, 0, ids.store(0), opening, tag(Sent.class)).toJavaRDD();
+    Whole tick = new Whole(circuit.id, shipped(), time, statePath + RESULTS);
+    return new Stage<>(one, tick, statePath, 0, ids.store(0), opening, tag(Sent.class)).toJavaRDD();
   }
 
   private JavaRDD<Sent> levels(RDD<InternalRow> batch, String statePath, long time, StateIds ids, int partitions) {
     Borrower circuits = new Borrower(circuit.id, shipped());
     String results = statePath + RESULTS;
-    JavaRDD<InternalRow> sent = batch.toJavaRDD().mapPartitions(rows -> circuits.with(c -> Tick.sources(c, time, partitions, rows)).iterator());
+    JavaRDD<InternalRow> sent =
+        batch.toJavaRDD().mapPartitions(rows -> circuits.with(c -> Tick.sources(c, time, partitions, rows)).iterator());
     for (int level = 0; level < levels(circuit, ids); level++) {
       RDD<InternalRow> placed = exchange(sent, partitions).rdd();
-      sent = new Stage<>(placed, new Level(circuit.id, shipped(), time, level, partitions), statePath, level, ids.store(level), opening, tag(InternalRow.class)).toJavaRDD();
+      Level step = new Level(circuit.id, shipped(), time, level, partitions);
+      sent = new Stage<>(placed, step, statePath, level, ids.store(level), opening, tag(InternalRow.class)).toJavaRDD();
     }
     return exchange(sent, partitions).mapPartitions(rows -> circuits.with(c -> Tick.results(c, results, rows)).iterator());
   }
@@ -185,12 +190,15 @@ final class Stages {
    * Returns the number of levels that a tick runs, including those that only have state to forget.
    */
   static int levels(Circuit circuit, StateIds ids) {
-    return circuit.forgotten.isEmpty() ? circuit.levels : Math.max(circuit.levels, ids.stores().stream().mapToInt(s -> s + 1).max().orElse(0));
+    if (circuit.forgotten.isEmpty()) return circuit.levels;
+    return Math.max(circuit.levels, ids.stores().stream().mapToInt(s -> s + 1).max().orElse(0));
   }
 
   private static JavaRDD<InternalRow> exchange(JavaRDD<InternalRow> sent, int partitions) {
     RDD<Tuple2<Integer, InternalRow>> placed = sent.mapToPair(row -> new Tuple2<>(Sent.place(row), row)).rdd();
-    return new ShuffledRDD<Integer, InternalRow, InternalRow>(placed, new HashPartitioner(partitions), tag(Integer.class), tag(InternalRow.class), tag(InternalRow.class))
+    HashPartitioner hash = new HashPartitioner(partitions);
+    ClassTag<InternalRow> row = tag(InternalRow.class);
+    return new ShuffledRDD<Integer, InternalRow, InternalRow>(placed, hash, tag(Integer.class), row, row)
         .setSerializer(new UnsafeRowSerializer(Sent.WIDTH, null)).toJavaRDD().map(Tuple2::_2);
   }
 
@@ -231,7 +239,8 @@ final class Stages {
     Statistics.of(statePath).add(circuit, statistics);
     relations.sort(Comparator.comparingInt(Sent::to));
     int[] removed = forgotten.stream().mapToInt(i -> i).toArray();
-    return new TickResult(relations, repeated, ids.after(committed).toString(), counters, removed, due, statistics, released, failures, took);
+    String after = ids.after(committed).toString();
+    return new TickResult(relations, repeated, after, counters, removed, due, statistics, released, failures, took);
   }
 
   static <T> ClassTag<T> tag(Class<T> type) { return scala.reflect.ClassTag$.MODULE$.apply(type); }
@@ -307,7 +316,9 @@ final class Stages {
       this.results = results;
     }
 
-    @Override List<Sent> run(Circuit circuit, State state, java.util.Iterator<InternalRow> input) { return Tick.all(circuit, state, time, results, input); }
+    @Override List<Sent> run(Circuit circuit, State state, java.util.Iterator<InternalRow> input) {
+      return Tick.all(circuit, state, time, results, input);
+    }
   }
 
   private static final class Level extends Use<InternalRow> {
@@ -360,12 +371,13 @@ final class Stages {
       int partition = id.storeId().partitionId();
       Option<String> version = at.ids() == null ? Option.empty() : Option.apply(at.ids()[partition]);
       try {
-        return StateStore$.MODULE$.get(id, BYTES, BYTES, new NoPrefixKeyStateEncoderSpec(BYTES), at.version(), version, Option.empty(), false, conf,
-            hadoop.value().value(), false);
+        return StateStore$.MODULE$.get(id, BYTES, BYTES, new NoPrefixKeyStateEncoderSpec(BYTES), at.version(), version, Option.empty(),
+            false, conf, hadoop.value().value(), false);
       } catch (RuntimeException | Error e) {
         throw e;
       } catch (Exception e) {
-        if (e instanceof SparkThrowable s && s.getCondition() != null && s.getCondition().startsWith(CANNOT_LOAD)) throw new StateLost(e.getMessage(), e);
+        String condition = e instanceof SparkThrowable s ? s.getCondition() : null;
+        if (condition != null && condition.startsWith(CANNOT_LOAD)) throw new StateLost(e.getMessage(), e);
         throw sneaky(e);
       }
     }
@@ -401,7 +413,9 @@ final class Stages {
     @Override public Partition[] getPartitions() { return rows.partitions(); }
 
     /** Returns the executor that last opened the store and still has it in memory. */
-    @Override public scala.collection.immutable.Seq<String> getPreferredLocations(Partition split) { return opening.coordinator.getLocation(id(split)).toList(); }
+    @Override public scala.collection.immutable.Seq<String> getPreferredLocations(Partition split) {
+      return opening.coordinator.getLocation(id(split)).toList();
+    }
 
     private StateStoreProviderId id(Partition split) { return storeId(path, store, split.index()); }
 

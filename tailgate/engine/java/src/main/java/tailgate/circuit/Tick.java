@@ -38,7 +38,7 @@ public final class Tick {
   private final int partition, partitions;
   private long due = Long.MAX_VALUE;
   private final boolean exchanged;
-  /** Whether the tick reads a single record. Operators that repeat ({@link Operator#repeats}) then emit groups that it leaves as they are. */
+  /** Whether the tick reads a single record. Groups that it leaves as they are then remove and add their row ({@link Operator#repeats}). */
   public final boolean single;
   private final Pending[] pending;  // changes to process, per operator; null if none have arrived
   private final State.Input[] inputs;  // per operator
@@ -270,7 +270,8 @@ public final class Tick {
         GenericInternalRow without =
             new GenericInternalRow(new Object[] {kafka.isNullAt(KafkaRecord.KEY) ? null
             : kafka.getBinary(KafkaRecord.KEY), null, kafka.getUTF8String(KafkaRecord.TOPIC),
-            kafka.getInt(KafkaRecord.PARTITION), kafka.getLong(KafkaRecord.OFFSET), kafka.getLong(KafkaRecord.TIMESTAMP), 0, KafkaRecord.headers(kafka)});
+            kafka.getInt(KafkaRecord.PARTITION), kafka.getLong(KafkaRecord.OFFSET), kafka.getLong(KafkaRecord.TIMESTAMP), 0,
+            KafkaRecord.headers(kafka)});
         try {
           enter(source, without, except);
           if (again(kafka)) dead(source, kafka, null);
@@ -291,9 +292,10 @@ public final class Tick {
    */
   private void dead(Source source, InternalRow kafka, SqlError error) {
     boolean again = again(kafka);
-    String tried = again ? KafkaRecord.header(kafka, Circuit.ATTEMPTS) : null, begun = again ? KafkaRecord.header(kafka, Circuit.SINCE) : null;
+    String tried = again ? KafkaRecord.header(kafka, Circuit.ATTEMPTS) : null;
+    String first = again ? KafkaRecord.header(kafka, Circuit.SINCE) : null;
     int attempts = tried == null ? 1 : Integer.parseInt(tried);
-    long since = begun == null ? time : Long.parseLong(begun);
+    long since = first == null ? time : Long.parseLong(first);
     boolean backfill = again ? "true".equals(KafkaRecord.header(kafka, Circuit.BACKFILL)) : source.channel.startsWith(Circuit.FILL);
     InternalRow row = new GenericInternalRow(
         new Object[] {kafka.getUTF8String(KafkaRecord.TOPIC), kafka.getInt(KafkaRecord.PARTITION),

@@ -54,14 +54,16 @@ public final class TickLoop implements AutoCloseable {
   private final String folder;
   private final Input inbox;
   private final List<Input> readers = new CopyOnWriteArrayList<>();
-  private volatile Set<String> singleStreams = Set.of(), singleTables = Set.of();  // channels of which a tick reads one record while few wait
+  // channels of which a tick reads one record while few wait
+  private volatile Set<String> singleStreams = Set.of(), singleTables = Set.of();
   private final Queue<Input> removed = new ArrayDeque<>();
   private final Map<String, Throwable> failures = new ConcurrentHashMap<>();
   private final ServerSocketChannel server;
   private final long intervalNanos;
   private long began, ended;  // when the last tick started, and was committed
   private boolean hurries;  // whether the next tick reads a single record that waits
-  private final Thread thread = new UninterruptibleThread(this::serve, "tailgate-ticks");  // as Spark's tasks: required by its Kafka readers
+  // as Spark's tasks: required by its Kafka readers
+  private final Thread thread = new UninterruptibleThread(this::serve, "tailgate-ticks");
   private volatile boolean closed, woken;
   private volatile Circuit circuit;
 
@@ -91,7 +93,8 @@ public final class TickLoop implements AutoCloseable {
      */
     boolean look() {
       if (moved()) return true;
-      Offset newest = stream instanceof SupportsAdmissionControl limited ? limited.latestOffset(start, limited.getDefaultReadLimit()) : stream.latestOffset();
+      Offset newest = stream instanceof SupportsAdmissionControl limited
+          ? limited.latestOffset(start, limited.getDefaultReadLimit()) : stream.latestOffset();
       end = newest == null ? start : newest;
       return moved();
     }
@@ -167,7 +170,8 @@ public final class TickLoop implements AutoCloseable {
    * @param consumed the entry behind which the inbox is read
    * @param intervalMillis shortest time between the starts of two ticks without a write
    */
-  public TickLoop(org.apache.spark.sql.SparkSession session, String socket, String folder, long consumed, long clockMillis, long intervalMillis)
+  public TickLoop(
+      org.apache.spark.sql.SparkSession session, String socket, String folder, long consumed, long clockMillis, long intervalMillis)
       throws IOException {
     this.session = (SparkSession) session;
     this.folder = folder;
@@ -347,8 +351,9 @@ public final class TickLoop implements AutoCloseable {
         }
       }
     }
+    Comparator<Input> tablesFirst = Comparator.comparing(reader -> !reader.single().isTable());
     Input first = readers.stream().filter(reader -> reader.single() != null)
-        .min(Comparator.<Input>comparingLong(reader -> reader.single().time()).thenComparing(reader -> !reader.single().isTable())).orElse(null);
+        .min(Comparator.<Input>comparingLong(reader -> reader.single().time()).thenComparing(tablesFirst)).orElse(null);
     for (Input reader : readers) if (reader != first && reader.single() != null) reader.leave();
     return true;
   }
@@ -427,7 +432,9 @@ public final class TickLoop implements AutoCloseable {
     InboxSource.look(folder);  // a limit may have left records that rang before
   }
 
-  private static String text(DataInputStream in) throws IOException { return new String(in.readNBytes(in.readInt()), StandardCharsets.UTF_8); }
+  private static String text(DataInputStream in) throws IOException {
+    return new String(in.readNBytes(in.readInt()), StandardCharsets.UTF_8);
+  }
 
   private static void write(SocketChannel channel, char word, byte[] bytes) throws IOException {
     write(channel, ByteBuffer.allocate(5 + bytes.length).put((byte) word).putInt(bytes.length).put(bytes).flip());

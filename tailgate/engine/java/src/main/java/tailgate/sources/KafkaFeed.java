@@ -50,7 +50,7 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
   private static final long QUEUES_BYTES_MAX = 128L << 20;
   private static final AtomicLong QUEUES_BYTES = new AtomicLong();
   private static final long ROOM_MS = 50;  // longest wait for room, which other feeds do not announce
-  // A poll takes all records that the consumer has, unless a fetch brings more. For what it leaves, the next request asks for
+  // A poll takes all records that the consumer has, unless a fetch brings more. If it leaves some, the next request asks for
   // the other partitions only; the broker waits up to 500 ms for a record of these, and no other request is sent meanwhile.
   private static final int POLL_RECORDS_MAX = TICK_RECORDS_MAX;
   private static final int FETCH_BYTES_MAX = 16 << 20;  // limit of the consumer besides the queue, compressed
@@ -63,7 +63,7 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
   private static final long LEAD_NANOS = 4_000_000;  // before the tick
   private static final long PAUSE_MIN_NANOS = LEAD_NANOS + 2_000_000;  // until the tick has begun, which sets the time of the next
   private static final long PAUSE_MAX_NANOS = 25_000_000;
-  private static final int PAUSE_RECORDS_MAX = 1_000;  // a poll with more of them is followed by the next at once
+  private static final int PAUSE_RECORDS_MAX = 1_000;  // after a poll with more records the next one follows at once
   // interval of requests that detect a broker that is down, a deleted topic, and new partitions
   private static final long PROBE_MS = 2_000;
   private static final Duration ANSWER = Duration.ofSeconds(3);
@@ -337,7 +337,8 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
     Map<TopicPartition, Long> at = new HashMap<>();
     try {
       for (var t : JSON.readTree(json).properties())
-        for (var p : t.getValue().properties()) at.put(new TopicPartition(t.getKey(), Integer.parseInt(p.getKey())), p.getValue().longValue());
+        for (var p : t.getValue().properties())
+          at.put(new TopicPartition(t.getKey(), Integer.parseInt(p.getKey())), p.getValue().longValue());
     } catch (IOException e) {
       throw new IllegalArgumentException(json, e);
     }

@@ -156,7 +156,8 @@ class CircuitTest {
     c.operator(2, upsert(DEAD, new int[] {0, 1, 2}));
     c.deadLetters(1, empty(Circuit.DEAD).selectExpr("topic", "partition", "offset", "error", "false", "cast(null as string)"), 2, 0);
     c.relation(3, schema("v int"), 0);
-    c.output(1, empty(schema("value string, o bigint")).where("tg_try(10 div (o - 1)) is not null").selectExpr("tg_try(tg_text_to_int4(value)) v"), 3);
+    var accepted = empty(schema("value string, o bigint")).where("tg_try(10 div (o - 1)) is not null");
+    c.output(1, accepted.selectExpr("tg_try(tg_text_to_int4(value)) v"), 3);
     c.seal();
     Running r = new Running(c, partitions);
     byte[] invalid = {(byte) 0xff};

@@ -52,7 +52,7 @@ class NetTest {
     }
   }
 
-  /** A row between two changes of a join is no row of the relation. */
+  /** A relation never has a row between two changes of a join. */
   @Test void aRowThatIsAddedAndRemovedIsNotRepeated() throws Exception {
     Net net = new Net(ROW, Net.MEMORY_MAX);
     net.add(unsafe(1), 1);
