@@ -148,20 +148,18 @@ class Writer:
                 raise ValueError(f"time {time} is not later than the newest entry's, {newest.time}")
             after = self.catalog if catalog is None else self.catalog.apply(catalog)
             sections, parts = self._sections(n, changes)
-            size = sum(memoryview(part).nbytes for part in parts)
-            repeated_sections, repeated_parts = self._sections(n, repeated, size)
+            repeated_sections, repeated_parts = self._sections(n, repeated, _size(parts))
             parts += repeated_parts
             version = newest.catalog_version if catalog is None else n
             if catalog is not None and self.statement:
                 fields["writes"] = (*fields.get("writes", ()), self.statement)
             fields = {"age": self._ages.next(), "epoch": self.epoch, "kind": kind, "catalog": catalog, "catalog_version": version, **fields}
             fields["format"] = newest.format if catalog is None else max(newest.format, _format(catalog, after))
-            state_files = tuple(_state_files(files, sum(memoryview(part).nbytes for part in parts)))
+            state_files = tuple(_state_files(files, _size(parts)))
             header = replace(newest, n=n, time=time, relations=sections, repeated=repeated_sections, state_files=state_files, **fields)
             parts = [encode_header(header), *parts]
             self._link(header, [*parts, *files.values()])
-            size = sum(memoryview(part).nbytes for part in parts)
-            self.newest = self.lake.log.announce(header, b"".join(parts) if size <= SENT_BYTES_MAX else None)
+            self.newest = self.lake.log.announce(header, b"".join(parts) if _size(parts) <= SENT_BYTES_MAX else None)
             self._ages.appended(header.age)
             self._compare_clock(time)
             if catalog is not None:
@@ -254,6 +252,10 @@ class Writer:
         forget(self.lake, self.epoch)
         self.store.close()
         self._lock.release()
+
+
+def _size(parts: Sequence[bytes | memoryview]) -> int:
+    return sum(memoryview(part).nbytes for part in parts)
 
 
 def _state_files(files: Mapping[str, bytes], offset: int) -> Iterator[StateFile]:

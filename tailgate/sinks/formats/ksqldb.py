@@ -28,7 +28,7 @@ from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.parser import parse
 from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, HIDDEN_COLUMNS, ROW_NUMBER, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.scopes import column_types, value_positions
-from tailgate.sql.ksqldb.statements import CreateAs, InsertQuery
+from tailgate.sql.ksqldb.statements import CreateAs, InsertQuery, KsqldbStatement
 from tailgate.sql.ksqldb.types import UNKNOWN, described
 
 LENGTH = struct.Struct(">I")
@@ -114,16 +114,19 @@ class KsqldbValue:
 
 def has_new_key(relation: Item) -> bool:
     """Returns whether PARTITION BY gives the rows of a query of ksqlDB a key of several columns."""
-    ksqldb = ksqldb_of(relation)
-    statement = parse(ksqldb.statement) if ksqldb is not None and ksqldb.statement else None
+    statement = _statement(relation)
     return isinstance(statement, CreateAs | InsertQuery) and len(statement.query.partition_by) > 1
 
 
 def joins(relation: Item) -> bool:
     """Returns whether a query of ksqlDB joins tables, and no column has the time of the results."""
-    ksqldb = ksqldb_of(relation)
-    statement = parse(ksqldb.statement) if ksqldb is not None and ksqldb.statement else None
+    statement = _statement(relation)
     return isinstance(statement, CreateAs) and bool(statement.query.joins) and "TIMESTAMP" not in dict(statement.properties)
+
+
+def _statement(relation: Item) -> KsqldbStatement | None:
+    ksqldb = ksqldb_of(relation)
+    return parse(ksqldb.statement) if ksqldb is not None and ksqldb.statement else None
 
 
 class KsqldbKey:

@@ -358,6 +358,9 @@ public final class TickLoop implements AutoCloseable {
     return true;
   }
 
+  /** Returns whether the next tick reads a single record. */
+  private boolean isSingle() { return readers.stream().anyMatch(reader -> reader.single() != null); }
+
   private void stopRemoved() {
     List<Input> all;
     synchronized (removed) {
@@ -385,8 +388,7 @@ public final class TickLoop implements AutoCloseable {
       List<TickInput.Part> parts = new ArrayList<>(inbox.parts());
       for (Input reader : readers) parts.addAll(reader.parts());
       ends = ends();
-      boolean single = readers.stream().anyMatch(reader -> reader.single() != null);
-      result = result(parts, single, statePath, time, stateIds, partitions).message();
+      result = result(parts, isSingle(), statePath, time, stateIds, partitions).message();
     } catch (Exception | Error e) {
       failures.put("", e);
       write(channel, ByteBuffer.wrap(new byte[] {'X'}));
@@ -422,7 +424,7 @@ public final class TickLoop implements AutoCloseable {
 
   private void committed() {
     ended = System.nanoTime();
-    boolean single = readers.stream().anyMatch(reader -> reader.single() != null);
+    boolean single = isSingle();
     for (Input reader : readers) {
       if (single && reader.single() == null) reader.ticked();
       reader.commit();

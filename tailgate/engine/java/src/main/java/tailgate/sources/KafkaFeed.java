@@ -359,7 +359,7 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
     if (failure != null) throw failure;
     long records = limit instanceof ReadMaxRows rows ? Math.min(TICK_RECORDS_MAX, rows.maxRows()) : TICK_RECORDS_MAX, bytes = 0;
     Map<TopicPartition, Long> ends = new HashMap<>(committed);
-    boolean few = singles.allow(countSingles());
+    boolean few = hasSingle();
     crowded = queue.size() >= SingleRecords.most();
     Single single = null;
     int entries = 0;

@@ -91,7 +91,7 @@ public final class KsqldbRegexps {
   /** Returns the parts between matches; the characters for an empty pattern. An empty text is its only part. */
   public static UTF8String ksqldbPatternSplit(UTF8String text, UTF8String pattern) {
     String s = text.toString();
-    if (pattern.numBytes() == 0 && !s.isEmpty()) return JsonbTree.text(s.codePoints().mapToObj(Character::toString).toList());
+    if (pattern.numBytes() == 0 && !s.isEmpty()) return JsonbTree.text(KsqldbTexts.characters(s));
     Matcher m = matcher(pattern, text);
     List<String> parts = new ArrayList<>();
     int at = 0;

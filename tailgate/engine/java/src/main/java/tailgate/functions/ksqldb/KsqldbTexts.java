@@ -122,9 +122,11 @@ public final class KsqldbTexts {
   }
 
   public static UTF8String ksqldbSplit(UTF8String value, UTF8String delimiter) {
-    if (delimiter.numBytes() > 0) return JsonbTree.text(parts(value.toString(), delimiter.toString()));
-    return JsonbTree.text(value.toString().codePoints().mapToObj(Character::toString).toList());
+    String text = value.toString();
+    return JsonbTree.text(delimiter.numBytes() > 0 ? parts(text, delimiter.toString()) : characters(text));
   }
+
+  static List<String> characters(String text) { return text.codePoints().mapToObj(Character::toString).toList(); }
 
   /** Returns the parts of a text. An empty text, which has no characters, is its only part. */
   public static UTF8String ksqldbParts(UTF8String parts) { return parts.equals(NOTHING) ? EMPTY_TEXT : parts; }
