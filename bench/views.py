@@ -15,6 +15,7 @@ import argparse
 import contextlib
 import json
 import os
+import statistics
 import tempfile
 import time
 from collections import Counter
@@ -109,6 +110,13 @@ def paired(lake: Lake, port: int, seconds: float, pids: dict[str, int]) -> dict[
     }
 
 
+def created(engine: EngineProcess, name: str, query: str) -> float:
+    """Creates a view. Returns the time in ms until it is filled."""
+    began = time.monotonic()
+    engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+    return (time.monotonic() - began) * 1000
+
+
 def measured(name: str, queries: list[str], rate: int, seconds: float, *, scrape: bool = False) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="tailgate-bench-") as folder:
         kafka = Kafka(Path(folder) / "kafka", jvm=BROKER)
@@ -122,8 +130,7 @@ def measured(name: str, queries: list[str], rate: int, seconds: float, *, scrape
             engine.start()
             for statement in SOURCES:
                 engine.execute(statement.format(kafka=kafka.address))
-            for i, query in enumerate(queries):
-                engine.execute(f"CREATE MATERIALIZED VIEW v{i} AS {query}")
+            created_ms = [created(engine, f"v{i}", query) for i, query in enumerate(queries)]
             lake = Lake(Path(folder) / "lake")
             load.start(rate, rate / 100)
             time.sleep(WARM_S)
@@ -140,6 +147,8 @@ def measured(name: str, queries: list[str], rate: int, seconds: float, *, scrape
             return {
                 "case": name,
                 "views": len(queries),
+                # of the views around the tenth, and of the last ones
+                "created_p50_ms": [round(statistics.median(part)) for part in (created_ms[5:15] or created_ms, created_ms[-10:])],
                 "ticks": len(durations),
                 "p50_ms": round(durations[len(durations) // 2], 1),
                 "p95_ms": round(durations[int(len(durations) * 0.95)], 1),
