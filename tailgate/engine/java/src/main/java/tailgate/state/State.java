@@ -23,8 +23,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * encoders. The rows of a key are therefore in the order of their bytes, so the best value of a
  * group is one seek. All entries of an operator are adjacent, so its state is removed by one scan.
  * Each look-up also saves two projections and copies. Spark still manages versions, changelog,
- * snapshots and their ids. Entries without a row, the values of keys, are also in a {@link ValueCache},
- * and are written in {@link BatchedWrites}.
+ * snapshots and their ids. Entries without a row, the values of keys, are also in a {@link ValueCache}. They and new
+ * entries with a row are written in {@link BatchedWrites}.
  *
  * <pre>   operator (4) | port (1) | length of key (4) | key | row  →  value</pre>
  */
@@ -37,7 +37,8 @@ public final class State {
   private final StateStore store;
   private final RocksDB db;
   private final ValueCache cache;
-  private final BatchedWrites writes;  // of entries in the cache
+  private final BatchedWrites writes;
+  private boolean rowsWait;  // whether entries with a row are among the waiting writes
   private final Map<Integer, Size> sizes = new HashMap<>();
   private int sized = -1;  // the operator that `size` belongs to
   private Size size;
@@ -49,13 +50,27 @@ public final class State {
     this.writes = new BatchedWrites(db);
   }
 
+  /** Returns the place of a key's value. A caller that reads and then writes the value with the same array saves a look-up. */
+  public static byte[] place(int operator, int port, byte[] key) { return place(operator, port, key, NONE); }
+
+  /** Returns the value of a key at a {@link #place}, or null. */
+  public byte[] get(byte[] place) { return read(place, true); }
+
   /** Returns the value, or null. */
   public byte[] get(int operator, int port, byte[] key, byte[] row) { return read(place(operator, port, key, row), row.length == 0); }
+
+  /** Writes the value of a key at a {@link #place}. `fresh`: it does not exist yet. */
+  public void put(int operator, byte[] place, byte[] value, boolean fresh) {
+    writeCached(place, value);
+    size(operator).put(place.length + value.length, fresh);
+  }
 
   /** Writes an entry. `fresh`: the entry does not exist yet. */
   public void put(int operator, int port, byte[] key, byte[] row, byte[] value, boolean fresh) {
     byte[] place = place(operator, port, key, row);
-    write(place, value, row.length == 0);
+    if (row.length == 0) writeCached(place, value);
+    else if (fresh) writeNew(place, value);
+    else writeRow(place, value);
     size(operator).put(place.length + value.length, fresh);
   }
 
@@ -75,32 +90,47 @@ public final class State {
       if (old != null) size(operator).removed();
     } else {
       byte[] value = weight(now);
-      write(place, value, isCached);
+      if (isCached) writeCached(place, value);
+      else writeRow(place, value);
       size(operator).put(place.length + value.length, old == null);
     }
     return now;
   }
 
   private byte[] read(byte[] place, boolean isCached) {
-    if (!isCached) return db.get(place, FAMILY);
-    int at = cache.find(place);
+    int at = isCached ? cache.find(place) : -1;
     if (at >= 0) return cache.value(at);
+    if (!isCached && rowsWait) flush();
     byte[] value = db.get(place, FAMILY);  // all values that wait in `writes` are in the cache
-    if (value != null && !cache.put(place, value)) writes.flush();
+    if (isCached && value != null && !cache.put(place, value)) flush();
     return value;
   }
 
-  private void write(byte[] place, byte[] value, boolean isCached) {
-    if (isCached) {
-      writes.put(place, value);
-      if (!cache.put(place, value)) writes.flush();
-    } else db.put(place, value, FAMILY, false, false, false);
+  private void writeCached(byte[] place, byte[] value) {
+    writes.put(place, value);
+    if (!cache.put(place, value)) flush();
+  }
+
+  /** Writes a new entry with a row. Most of them are read by later ticks only. */
+  private void writeNew(byte[] place, byte[] value) {
+    writes.put(place, value);
+    rowsWait = true;
+  }
+
+  private void writeRow(byte[] place, byte[] value) {
+    if (rowsWait) flush();
+    db.put(place, value, FAMILY, false, false, false);
   }
 
   private void delete(byte[] place, boolean isCached) {
-    if (isCached) writes.flush();
+    if (isCached || rowsWait) flush();
     db.remove(place, FAMILY, false, false, false);
     if (isCached) cache.remove(place);
+  }
+
+  private void flush() {
+    writes.flush();
+    rowsWait = false;
   }
 
   /** Scans the rows of a key, in the order of their bytes. */
@@ -165,7 +195,7 @@ public final class State {
    */
   public long[] sized(int operator) {
     Size size = size(operator);
-    if (size.changed) write(place(operator, SIZE, NONE, NONE), size.bytes(), true);
+    if (size.changed) writeCached(place(operator, SIZE, NONE), size.bytes());
     size.changed = false;
     long bytes = size.writes == 0 ? 0 : Math.round((double) size.entries * size.written / size.writes);
     return new long[] {size.entries, bytes, size.summed ? 1 : 0, size.sum, size.sum2};
@@ -244,7 +274,7 @@ public final class State {
 
   /** Commits the next version, in the tick at this time. Returns its id. */
   public String commit(long time) {
-    writes.flush();
+    flush();
     store.commit();
     Snapshots.committed(db, time);
     Option<String> id = store.getStateStoreCheckpointInfo().stateStoreCkptId();
@@ -290,7 +320,7 @@ public final class State {
 
     private Entries(byte[] prefix) {
       this.prefix = prefix.length;
-      writes.flush();
+      flush();
       this.scan = db.prefixScan(prefix, FAMILY);
       this.walk = CollectionConverters.asJava(scan);
     }

@@ -148,6 +148,63 @@ class ValueCacheTest {
     }
   }
 
+  /** Each look-up and scan finds the newest writes of its tick, also of values that the cache has forgotten. */
+  @Test
+  void aTickReadsItsWrites() throws Exception {
+    RocksDBStateStoreProvider provider = provider(Files.createTempDirectory("state").toString(), 1);
+    try {
+      State state = opened(provider, 0, null);
+      Random random = new Random(20);
+      Map<String, byte[]> entries = new HashMap<>();
+      for (int n = 0; n < 50_000; n++) {
+        int k = random.nextInt(40), r = random.nextInt(20);
+        byte[] row = random.nextBoolean() ? State.NONE : key(r + 1), old = entries.get(name(k, row));
+        switch (random.nextInt(5)) {
+          case 0 -> assertArrayEquals(old, state.get(OPERATOR, 0, key(k), row));
+          case 1 -> {
+            if (old != null) state.remove(OPERATOR, 0, key(k), row);
+            entries.remove(name(k, row));
+          }
+          case 2 -> {
+            if (random.nextInt(20) == 0) assertEquals(rows(entries, k), rows(state, k));
+          }
+          default -> {
+            byte[] value = new byte[random.nextInt(8_000)];
+            random.nextBytes(value);
+            byte[] place = State.place(OPERATOR, 0, key(k));
+            if (row.length == 0) {
+              assertArrayEquals(old, state.get(place));
+              state.put(OPERATOR, place, value, old == null);
+            } else state.put(OPERATOR, 0, key(k), row, value, old == null);
+            entries.put(name(k, row), value);
+          }
+        }
+      }
+      state.abort();
+    } finally {
+      provider.close();
+    }
+  }
+
+  private static String name(int key, byte[] row) { return key + " " + Arrays.toString(row); }
+
+  /** Returns the rows of a key, with the hashes of their values. */
+  private static Map<String, Integer> rows(Map<String, byte[]> entries, int key) {
+    Map<String, Integer> rows = new HashMap<>();
+    entries.forEach((name, value) -> {
+      if (name.startsWith(key + " ")) rows.put(name, Arrays.hashCode(value));
+    });
+    return rows;
+  }
+
+  private static Map<String, Integer> rows(State state, int key) {
+    Map<String, Integer> rows = new HashMap<>();
+    try (State.Entries entries = state.entries(OPERATOR, 0, key(key))) {
+      while (entries.next()) rows.put(name(key, entries.row()), Arrays.hashCode(entries.value()));
+    }
+    return rows;
+  }
+
   private static int scanned(State state, int keys) {
     int count = 0;
     try (State.Entries entries = state.entries(OPERATOR, 0)) {
@@ -177,14 +234,18 @@ class ValueCacheTest {
 
   private static RocksDBStateStoreProvider provider() throws Exception { return provider(Files.createTempDirectory("state").toString()); }
 
-  private static RocksDBStateStoreProvider provider(String folder) throws Exception {
+  private static RocksDBStateStoreProvider provider(String folder) throws Exception { return provider(folder, 256); }
+
+  private static RocksDBStateStoreProvider provider(String folder, int memoryMb) throws Exception {
     var session = (org.apache.spark.sql.classic.SparkSession) Lab.spark();
     session.streams().stateStoreCoordinator();  // the stores tell it of their snapshots
     var hadoop = session.sessionState().newHadoopConf();
     hadoop.set("sql.streaming.runId", new UUID(0, 1).toString());
     StructType bytes = new StructType().add("bytes", "binary", false);
     StateStoreId id = new StateStoreId(folder, 0, 0, StateStoreId.DEFAULT_STORE_NAME());
-    StateStoreConf conf = new StateStoreConf(session.sessionState().conf(), scala.collection.immutable.Map$.MODULE$.empty());
+    var settings = session.sessionState().conf().clone();
+    settings.setConfString("spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB", Integer.toString(memoryMb));
+    StateStoreConf conf = new StateStoreConf(settings, scala.collection.immutable.Map$.MODULE$.empty());
     return (RocksDBStateStoreProvider) StateStoreProvider$.MODULE$.createAndInit(new StateStoreProviderId(id, new UUID(0, 1)), bytes, bytes,
         new NoPrefixKeyStateEncoderSpec(bytes), false, conf, hadoop, false, Option.empty());
   }
