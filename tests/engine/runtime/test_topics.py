@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
 from tailgate.embedded.kafka import Kafka
+from tailgate.engine.runtime.kafka import requests
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers.reading import changes
 from testing.engine_process import EngineProcess, rows, until
@@ -69,6 +70,17 @@ def test_where_reading_begins(world: World) -> None:
     until(lambda: world.rows("keyed") == [("k3", "a3"), ("l3", "b3")])
     world.send("old", "a4", partition=0, key="k4")
     until(lambda: ("a4",) in world.rows("from_offset_v") and ("k4", "a4") in world.rows("keyed"))
+
+
+def test_topics_are_looked_up_together(world: World) -> None:
+    world.kafka.create_topic("several", partitions=2)
+    world.kafka.create_topic("empty")
+    world.send("several", "one", partition=1)
+    world.send("several", "two", partition=1)
+    topics = requests.look(world.kafka.address, ["several", "missing", "empty", "no valid name"], {})
+    assert {name: topic.bounds for name, topic in topics.items()} == {"several": {"0": (0, 0), "1": (0, 2)}, "empty": {"0": (0, 0)}}
+    assert topics["several"].id != topics["empty"].id
+    assert requests.look(world.kafka.address, ["missing"], {}) == {}
 
 
 def test_a_partition_that_is_added_later(world: World) -> None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from time import monotonic, sleep, time_ns
 from typing import Any, cast
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # exported, not declared
 
 from tailgate.engine.ddl.kafka.start import StartOffsets, StartTime
 from tailgate.lake.clients import librdkafka
@@ -23,6 +23,13 @@ from tailgate.lake.writer.inbox import Record
 ANSWER_S = 3.0  # longest wait for one answer of a broker: a source counts as stalled within 5 s
 LEADER_LOOK_S = 0.05  # time between two requests to a partition without a leader
 NO_LEADER = (KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION)
+# a topic that does not exist, which the client may not read, whose name is not valid, or which is being created
+MISSING = (
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.TOPIC_EXCEPTION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+)
 # longest wait for a batch of old records: the client waits for as many as were requested
 PIECE_S = 0.1
 IDLE_S = 10.0  # if no old records arrive for this time, the broker is considered lost
@@ -90,40 +97,50 @@ def admin(brokers: str, options: Mapping[str, str], **more: Any) -> AdminClient:
 
 
 def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[str, Topic]:
-    """Returns those of the topics that exist."""
+    """Returns those of the topics that exist.
+
+    The first request is one for administration: `list_topics` of a new client waits for 50 ms, because it does not notice that the
+    connection is made.
+    """
     last_error = _Heard()
-    client = consumer(brokers, options, last_error)
+    client = admin(brokers, options, error_cb=last_error)
     try:
-        all_topics = client.list_topics(timeout=ANSWER_S).topics
-        existing = [t for t in topics if t in all_topics and all_topics[t].error is None]
-        if not existing:
-            return {}
-        administrator = admin(brokers, options)  # must exist until the answers are there
-        described = administrator.describe_topics(TopicCollection(existing), request_timeout=ANSWER_S)
-        return {
-            topic: Topic(
-                str(described[topic].result(ANSWER_S).topic_id),
-                {str(p): _bounds(client, TopicPartition(topic, p)) for p in sorted(all_topics[topic].partitions)},
-            )
-            for topic in existing
-        }
+        answers = client.describe_topics(TopicCollection(topics), request_timeout=ANSWER_S)
+        described = {topic: answer for topic in topics if (answer := _described(answers[topic])) is not None}
+        partitions = {topic: sorted(p.id for p in answer.partitions) for topic, answer in described.items()}
+        bounds = _bounds(client, [TopicPartition(topic, p) for topic, ids in partitions.items() for p in ids])
+        return {topic: Topic(str(described[topic].topic_id), {str(p): bounds[topic, p] for p in ids}) for topic, ids in partitions.items()}
     except KafkaException as e:
         client.poll(0)  # updates `last_error`
         raise _silent(brokers, e, last_error) from e
-    finally:
-        client.close()
 
 
-def _bounds(client: Consumer, partition: TopicPartition) -> tuple[int, int]:
-    """Returns the first offset of a partition and the offset after its last one. Waits for the leader of a new partition."""
+def _described(answer: Any) -> Any:
+    """Returns the description of a topic, or None if it does not exist for this client."""
+    try:
+        return answer.result(ANSWER_S)
+    except KafkaException as e:
+        if e.args[0].code() not in MISSING:
+            raise
+        return None
+
+
+def _bounds(client: AdminClient, partitions: list[TopicPartition]) -> dict[tuple[str, int], tuple[int, int]]:
+    """Returns the first offset of each partition and the offset after its last one. Waits for the leaders of new partitions."""
     deadline = monotonic() + ANSWER_S
-    while True:
+    while partitions:
+        answers = [
+            client.list_offsets(dict.fromkeys(partitions, of), isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=ANSWER_S)
+            for of in (OffsetSpec.earliest(), OffsetSpec.latest())  # type: ignore[no-untyped-call]  # not annotated
+        ]
         try:
-            return client.get_watermark_offsets(partition, timeout=ANSWER_S)
+            low, high = ({(p.topic, p.partition): of.result(ANSWER_S).offset for p, of in futures.items()} for futures in answers)
+            return {partition: (low[partition], high[partition]) for partition in low}
         except KafkaException as e:
             if e.args[0].code() not in NO_LEADER or monotonic() > deadline:
                 raise
             sleep(LEADER_LOOK_S)
+    return {}
 
 
 class Identities:
