@@ -146,6 +146,8 @@ async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Res
         time_expressions.check_writable(session)
     if not isinstance(bound.statement, WITHOUT_SNAPSHOT):
         session.transaction.query()
+        if session.transaction.pending and session.transaction.time is None:
+            await session.serving.queries.catch_up()
     result = executor.run(session, bound, bound.statement, values)
     return await result if isinstance(result, Awaitable) else result
 

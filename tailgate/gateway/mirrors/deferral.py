@@ -39,6 +39,11 @@ class Deferral:
         self._read_at: dict[int | None, float] = {}  # the end of the last statement that has read a relation, or all
         self._lacking: dict[int, list[pa.Table]] = {}  # by relation: changes of successive entries, none for the clock
 
+    @property
+    def are_behind(self) -> bool:
+        """Returns whether some tables lack changes. The clock is set quickly."""
+        return any(relation != CLOCK for relation in list(self._lacking))
+
     def begin(self, relations: Collection[int] | None) -> bool:
         """Counts a statement that reads relations, until `end`. Returns whether some of their tables, or the clock, lack changes."""
         with self._lock:

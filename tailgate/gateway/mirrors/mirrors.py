@@ -63,7 +63,7 @@ class Mirrors:
         self._lock = threading.RLock()  # guards the four above; only its holder writes mirrors
         self._writer = sandbox.cursor()
         self._tables = Tables(self._writer)
-        self._deferral = Deferral()
+        self.deferral = Deferral()
         self._copies = Copies(sandbox, self._tables, self._lock, self.reading, self._catch_up)
         self.figures = Figures()
         self._filling = ThreadPoolExecutor(FILLS_AT_ONCE, "tailgate-fill")
@@ -143,11 +143,11 @@ class Mirrors:
         The transaction of DuckDB must begin within the block. It must end there, too, unless all relations are read.
         """
         try:
-            if self._deferral.begin(relations):
+            if self.deferral.begin(relations):
                 self._apply_deferred(relations)
             yield
         finally:
-            self._deferral.end(relations)
+            self.deferral.end(relations)
 
     def entries_after(self, n: int) -> list[CachedEntry] | None:
         """Returns the entries after `n` that the mirrors show, or None if some of them are not in memory."""
@@ -273,20 +273,20 @@ class Mirrors:
         self.figures.shown((cached.header for cached in batch), began_ns)
         self._advanced(state)
         self._wake.seen(state.n)
-        if many := self._deferral.many():
+        if many := self.deferral.many():
             self._apply_deferred(many)
         return True
 
     def _apply_deferred(self, relations: Collection[int] | None) -> None:
         """Applies the deferred changes of relations, and sets the clock to the state."""
         with self._lock:
-            lacking = self._deferral.lacking(relations)
+            lacking = self.deferral.lacking(relations)
             with self._transaction([]):
                 for relation in lacking.keys() - {CLOCK}:
                     self._tables.apply(self._writer, self._mirrored[relation].tables[relation], lacking[relation])
                 lists = self._set_clock(self._writer, self.state)
             self._clock_lists = lists
-            self._deferral.applied((*lacking, CLOCK))
+            self.deferral.applied((*lacking, CLOCK))
 
     @contextlib.contextmanager
     def _transaction(self, ended: list[Mirrored]) -> Iterator[None]:
@@ -318,7 +318,7 @@ class Mirrors:
                     self._changed[relation] = cached.header.time
                     if relation in tables:
                         waiting.setdefault(relation, []).append(self._counted(relation, cached))
-            due = self._deferral.due({relation: waiting[relation] for relation in waiting.keys() & tables.keys()}, self._errors_of)
+            due = self.deferral.due({relation: waiting[relation] for relation in waiting.keys() & tables.keys()}, self._errors_of)
             for relation in due.keys() - {CLOCK}:
                 self._tables.apply(self._writer, tables[relation], due[relation])
             ended += [m for m in self._mirrored.values() if m.moving and (m.item.id in anew or m.has_changed_form(catalog))]
@@ -329,7 +329,7 @@ class Mirrors:
                 lists = self._set_clock(self._writer, state)
             self._catalogs.keep(state)  # before the new clock becomes visible
         self._clock_lists = lists
-        self._deferral.applied(due)
+        self.deferral.applied(due)
         return state
 
     def _counted(self, relation: int, cached: CachedEntry) -> pa.Table:
@@ -361,7 +361,7 @@ class Mirrors:
             self._totals.pop(entry.item.errors, None)
             self._errors_of.pop(entry.item.errors, None)
         entry.moving = False
-        self._deferral.forget(entry.tables)
+        self.deferral.forget(entry.tables)
         self._remove(entry)
 
     def _drop_unused(self) -> None:

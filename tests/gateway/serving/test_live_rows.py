@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import psycopg
 import pytest
 
 from tailgate.gateway.answers import live_rows, polls
+from tailgate.gateway.mirrors import deferral
+from tailgate.gateway.mirrors.mirrors import Mirrors
 from tailgate.gateway.serving.queries import Queries
 from tailgate.lake.types import FLOAT8, INT8, TEXT, Type
 from tests.gateway.serving.model_lake import ModelLake, Row
@@ -131,3 +134,26 @@ def test_a_block_reads_at_its_time(world: World) -> None:
         assert world.rows("SELECT id FROM v") == [(1,), (2,)]
         assert other.execute("SELECT id FROM v").fetchall() == [(1,)]
     assert world.runs == 1
+
+
+def test_the_event_loop_does_not_apply_the_changes_that_tables_lack(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block reads all tables at one time, so they get their changes before it takes its snapshot: on a thread."""
+    monkeypatch.setattr(deferral, "EAGER_S", 0.0)
+    threads: list[int | None] = []
+    apply = Mirrors._apply_deferred
+
+    def noted(mirrors: Mirrors, relations: Collection[int] | None) -> None:
+        threads.append(threading.current_thread().ident)
+        apply(mirrors, relations)
+
+    monkeypatch.setattr(Mirrors, "_apply_deferred", noted)
+    items = [world.model.create(name, COLUMNS, (0,)) for name in "vw"]
+    world.tick({})
+    for item in items:
+        assert world.rows(f"SELECT count(*) FROM {item.name}") == [(0,)]
+    threads.clear()
+    world.tick({item.id: [((1, "a", None, None), 1)] for item in items})
+    with world.client.transaction():
+        assert world.rows("SELECT v.id, w.id FROM v JOIN w USING (id)") == [(1, 1)]
+    assert threads
+    assert world.served._thread.ident not in threads
