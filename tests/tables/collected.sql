@@ -14,3 +14,4 @@ SELECT array_agg(b) AS a FROM (SELECT n AS b FROM t UNION SELECT 4 ORDER BY 1 DE
 SELECT ARRAY(SELECT x FROM unnest(ARRAY[3, 1, 2]) x) AS a, ARRAY(SELECT unnest(ARRAY['b', 'a'])) AS b, ARRAY(SELECT x FROM (VALUES (3), (1)) v (x) WHERE x > 0) AS c;
 SELECT id, ARRAY(SELECT words[i] FROM generate_subscripts(words, 1) i) AS a, ARRAY(SELECT e FROM jsonb_array_elements(doc) e WHERE e > '0') AS b FROM t ORDER BY id;
 SELECT jsonb_agg(DISTINCT n ORDER BY n DESC) AS a, jsonb_agg(DISTINCT 'w' || n ORDER BY 'w' || n) AS b FROM t;
+WITH r AS (SELECT random() AS x FROM generate_series(1, 50)) SELECT (SELECT sum(x) FROM r)::numeric(20, 8) = (SELECT sum(y) FROM unnest((SELECT array_agg(x) FROM r)) y)::numeric(20, 8) AS same;

@@ -38,6 +38,7 @@ from tailgate.sql.plan import (
     Window,
     WindowCall,
 )
+from tailgate.sql.plan.properties import is_volatile
 from tailgate.sql.plan.rewriting import conjunction, shifted
 from tailgate.sql.plan.sort_keys import has_equal_forms, sort_key
 from tailgate.sql.plan.subqueries import as_relation, dependent
@@ -69,9 +70,9 @@ def aggregated(input: Relation, keys: tuple[Scalar, ...], calls: tuple[Aggregate
 def in_order_of_rows(input: Relation, calls: tuple[AggregateCall, ...]) -> tuple[Relation, tuple[AggregateCall, ...]]:
     """Returns the aggregates that collect values without ORDER BY with the order of the rows of a subquery, a function or VALUES.
 
-    The input has more columns then, behind its own.
+    The input has more columns then, behind its own. A volatile one stays as it is, because other places may share its rows.
     """
-    if not any(_is_unordered(call) for call in calls):
+    if not any(_is_unordered(call) for call in calls) or is_volatile(input):
         return input, calls
     ordered, keys = _with_order(input)
     return ordered, tuple(replace(call, order=keys) if _is_unordered(call) else call for call in calls)
@@ -79,7 +80,7 @@ def in_order_of_rows(input: Relation, calls: tuple[AggregateCall, ...]) -> tuple
 
 def sorted_as_rows(relation: Relation) -> Relation:
     """Returns a relation without ORDER BY in the order of the rows of a subquery, a function or VALUES below it."""
-    ordered, keys = _with_order(relation)
+    ordered, keys = (relation, ()) if is_volatile(relation) else _with_order(relation)
     if not keys:
         return relation
     return Project(Sort(ordered, keys), tuple(column(relation, i) for i in range(len(relation.columns))), relation.columns)

@@ -33,6 +33,7 @@ from tailgate.sql.plan import (
     WithinJoin,
     WorkingTable,
 )  # fmt: skip
+from tailgate.sql.plan.correlation import nodes
 from tailgate.sql.plan.rewriting import columns_of, conjuncts
 from tailgate.sql.plan.rewriting import walk as walk_scalar
 from tailgate.sql.plan.traversal import inputs, memoize_by_object, scalars_of, walk
@@ -205,10 +206,10 @@ def _appends(node: Relation, catalog: Catalog) -> bool:
 
 
 def is_volatile(relation: Relation) -> bool:
-    """Returns whether the rows of a plan depend on volatile functions."""
-    nodes = tuple(walk(relation))
-    values = (scalar for node in nodes if isinstance(node, Values) for row in node.rows for scalar in row)
-    scalars = chain(values, *map(scalars_of, nodes))
+    """Returns whether the rows of a plan depend on volatile functions, also before decorrelation."""
+    visited = tuple(nodes(relation))
+    values = (scalar for node in visited if isinstance(node, Values) for row in node.rows for scalar in row)
+    scalars = chain(values, *map(scalars_of, visited))
     return any(isinstance(part, Call) and part.function.volatility == "volatile" for scalar in scalars for part in walk_scalar(scalar))
 
 
