@@ -18,6 +18,7 @@ from typing import Any
 FOLDER = Path(__file__).parents[2] / "ksqldb"
 TOKEN = re.compile(r"'(?:[^']|'')*'|`[^`]*`|\"[^\"]*\"|\w+|->|=>|:=|<>|!=|<=|>=|\s+|.", re.DOTALL)
 STATEMENTS = re.compile(r"(?:CREATE|INSERT|SELECT|DROP|ALTER|ASSERT|PRINT|DESCRIBE|SHOW|LIST|TERMINATE|PAUSE|RESUME|EXPLAIN|SET|DEFINE)\b")
+QUERY = re.compile(r"\s*(?:SELECT|PRINT)\b", re.IGNORECASE)
 STRANGE = (
     *("\0", "\ufffd", "\U0001f600", "'", '"', "`", "--", "/*", "*/", "${", "${v}", "\\", ";", ";;", "=>", "::", "$1", "1e999"),
     *(
@@ -91,7 +92,7 @@ def tokens() -> tuple[str, ...]:
 def statement(chance: random.Random) -> str:
     """Returns a statement of the corpus with some changes, perhaps none."""
     parts = TOKEN.findall(chance.choice(corpus()))
-    for _ in range(chance.choice((0, 1, 1, 2, 3, 6))):
+    for _ in range(chance.choice((0, 0, 1, 1, 2, 3, 6))):
         at = chance.randrange(len(parts) + 1)
         match chance.randrange(8):
             case 0:
@@ -115,8 +116,10 @@ def statement(chance: random.Random) -> str:
 def request(seed: int, number: int) -> Request:
     """Returns the request with a number."""
     chance = random.Random(f"{seed} {number}")
-    path = chance.choice(QUERIES) if chance.random() < 0.85 else chance.choice(PATHS)
     text = statement(chance)
+    path = chance.choice(QUERIES[1:]) if QUERY.match(text) else QUERIES[0]
+    if chance.random() < 0.2:
+        path = chance.choice(PATHS)
     document: Any = {("ksql" if path == "/ksql" else "sql"): text}
     is_changed = chance.random() < 0.2
     if is_changed:

@@ -116,6 +116,7 @@ def errors() -> Iterator[Errors]:
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
     monkeypatch.setattr(kafka, "ANSWER_S", 0.01)
+    monkeypatch.setattr(logging.getLogger("sqlglot"), "disabled", True)  # pytest keeps its warnings in memory
     world = KsqldbWorld.filled(tmp_path / "lake")
     api = Api(world)
     yield api
@@ -189,6 +190,8 @@ def send_all(api: Api, seed: int, count: int, errors: Errors) -> Counter[int]:
 
 def over_postgresql(connection: psycopg.Connection[tuple[object, ...]], text: str) -> int:
     """Sends a statement of ksqlDB over PostgreSQL's protocol. Returns 1."""
+    if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:  # BEGIN was the only word of a statement
+        connection.execute("ROLLBACK")
     connection.execute("SET tailgate.dialect = ksqldb")
     failure: psycopg.Error | None = None
     try:

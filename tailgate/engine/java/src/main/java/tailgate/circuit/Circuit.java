@@ -429,6 +429,9 @@ public final class Circuit implements Serializable {
     return hasReported && forgotten.isEmpty() && Arrays.stream(order).noneMatch(o -> o.always() || o.everywhere());
   }
 
+  /** Returns whether no node has state, or had some that is not removed yet. */
+  boolean isStateless() { return order.length == 0 && forgotten.isEmpty(); }
+
   /**
    * Runs one tick and returns the net changes of all relations.
    *

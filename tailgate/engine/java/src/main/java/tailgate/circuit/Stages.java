@@ -89,7 +89,7 @@ final class Stages {
 
   /**
    * Runs a tick with one partition in the calling thread, without a job. A tick that has nothing for the
-   * circuit leaves the state as it is and does not open it.
+   * circuit, or a circuit without operators, leaves the state as it is and does not open it.
    */
   TickResult run(List<TickInput.Part> parts, String statePath, long time, String stateIds, boolean single) {
     StateIds ids = StateIds.parse(stateIds, 1);
@@ -100,6 +100,7 @@ final class Stages {
       sent = LocalTask.run(context, properties(), () -> {
         try (TickInput.Rows rows = new TickInput.Rows(parts)) {
           if (!rows.skip(used::reads) && used.rests()) return List.of();
+          if (used.isStateless()) return Tick.all(used, null, time, statePath + RESULTS, rows, single);
           return opening.use(storeId(statePath, 0, 0), ids.store(0),
               store -> Tick.all(used, new State(store), time, statePath + RESULTS, rows, single));
         }

@@ -399,6 +399,7 @@ public final class Tick {
     report(store);
     for (int node : circuit.forgotten) if (state.forget(node, FORGET_MAX)) notes.add(new Sent(Sent.REMAINS, node, State.NONE, 0));
     if (due != Long.MAX_VALUE) notes.add(new Sent(Sent.DUE, 0, State.NONE, due));
+    if (state == null) return;
     long began = System.nanoTime();
     byte[] version = state.commit(time).getBytes(StandardCharsets.US_ASCII);
     took(Sent.COMMITTING, began);

@@ -165,7 +165,7 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
   public static Single single(Offset end) { return end instanceof At at ? at.single : null; }
 
   /** Counts a tick of a single record of another reader, with which this one shares the limit of such ticks. */
-  public synchronized void ticked() { singles.ticked(); }
+  public synchronized void ticked() { singles.ticked(1); }
 
   /** Returns how many records wait that may each have a tick; {@link SingleRecords#most} if all records share one. */
   private int countSingles() {
@@ -423,9 +423,14 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
   /** Removes the records of a tick whose log entry is durable. */
   @Override public synchronized void commit(Offset end) {
     forget();
-    for (int left = ((At) end).entries; left > 0 && !queue.isEmpty(); left--) hold(-queue.poll().bytes);
+    int records = 0;
+    for (int left = ((At) end).entries; left > 0 && !queue.isEmpty(); left--) {
+      Fetched f = queue.poll();
+      if (f.row != null && singles.has(f.partition.topic())) records++;
+      hold(-f.bytes);
+    }
     committed.putAll(((At) end).next);
-    if (((At) end).single != null) singles.ticked();
+    singles.ticked(records);
     next = new At(committed, 0, null);
     notifyAll();
   }

@@ -15,7 +15,8 @@ final class SingleRecords {
   private static final int WAITING_MAX = 200;
   // longest waits of a record of these topics, and of one of another topic; after that all records share a tick
   private static final long WAIT_MAX_MS = 5_000, OTHERS_WAIT_MAX_MS = 2_000;
-  // ticks of one record that may run at once, and per second after that
+  // ticks of one record that may run at once, and per second after that. Records that share a tick count, too: of those that always
+  // arrive faster, only a part would have a tick, and these ticks would take the CPU of all other work.
   private static final double TICKS_MAX = 400, TICKS_PER_SECOND = 50;
   // With as many ticks left, records are fetched when they arrive, so that their order is known; otherwise just before each tick.
   private static final double TICKS_TO_FETCH = 100;
@@ -47,8 +48,8 @@ final class SingleRecords {
   /** Returns whether records are fetched when they arrive. */
   boolean fetchesAtOnce() { return !none() && left() >= TICKS_TO_FETCH; }
 
-  /** Counts a tick of one record. */
-  void ticked() { ticks = left() - 1; }
+  /** Counts the records of a tick. After more than the limit, there is no tick of one record for up to four seconds. */
+  void ticked(int records) { ticks = Math.max(left() - records, -WAITING_MAX); }
 
   private double left() {
     long now = System.nanoTime();
