@@ -89,9 +89,9 @@ MOVES: dict[tuple[State, Move], State] = {
 class Deferral:
     """When a block checks its deferrable constraints, each (id of the table, name), by SET CONSTRAINTS; as declared without it."""
 
-    def __init__(self) -> None:
-        self._all: bool | None = None
-        self._one: dict[tuple[int, str], bool] = {}
+    def __init__(self, of: Deferral | None = None) -> None:
+        self._all: bool | None = None if of is None else of._all
+        self._one: dict[tuple[int, str], bool] = {} if of is None else dict(of._one)
 
     def set(self, keys: frozenset[tuple[int, str]] | None, *, deferred: bool) -> None:
         """Sets the mode of these constraints, or of all."""
@@ -118,6 +118,7 @@ class SavedState:
     name: str
     writes: int
     settings: Mark
+    deferral: Deferral
     definitions: Uncommitted | None
     temporary: Mapping[int, Item]
     catalog: Catalog
@@ -214,6 +215,7 @@ class Transaction:
             self.savepoints.append(saved)
             self.writes.back_to(saved.writes)
             self.locks = set(saved.locks)
+            self.deferral = Deferral(saved.deferral)
             self.advisory_locks.back_to(saved.advisory_locks)
             if self.definitions is not None:  # ids of objects are not used again
                 self.definitions = replace(saved.definitions or Uncommitted(), next_id=self.definitions.next_id)
