@@ -26,3 +26,10 @@ def test_freshness(reader: str) -> None:
 def test_catch_up() -> None:
     result = turns.catch_up(partial(Tailgate, reader="select"), Workload(200), orders=5_000)
     assert 0 < result.seconds < turns.CATCH_UP_S
+
+
+def test_new_view() -> None:
+    """The ages of the first second after the first row of a view, and of the time after it."""
+    first, later = turns.new_view(partial(Tailgate, reader="tail"), Workload(200), rate=500, changes=10, warm_up=1, seconds=3)
+    for ages in (first, later):
+        assert 0 < ages["p50"] <= ages["max"] < turns.EQUAL_S * 1000
