@@ -94,6 +94,6 @@ def test_no_tick_shows_half_a_transaction(kafka: Kafka, registry: Registry, spar
     until(lambda: rows(lake, "transfers").total() == FEW)
     assert {r[0]: r[1:] for r in rows(lake, "accounts")} == database.accounts
     check_steps(lake, FEW)
-    check_open(lake, database, connector)
+    check_open(process, database, connector)
     assert not any(s["error"] for s in process.get("/status")["sources"].values())
     process.stop()
