@@ -124,7 +124,7 @@ def _list(entries: AccessList | None) -> object:
 def _role(role: Role) -> dict[str, Any]:
     members = {"member_of": {str(r): admin for r, admin in role.member_of.items()}} if role.member_of else {}
     attributes = {"createrole": True} if role.createrole else {}
-    earlier = {"verifier": None, "grants": {}}  # keys of earlier versions, in which roles had the privileges
+    earlier: dict[str, Any] = {"verifier": None, "grants": {}}  # keys of earlier versions, in which roles had the privileges
     return {"id": role.id, "name": role.name, "login": role.login, "superuser": role.superuser, **earlier, **attributes, **members}
 
 
