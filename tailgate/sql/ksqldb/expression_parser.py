@@ -19,7 +19,6 @@ DEPTH_MAX = 60  # nested expressions: a level takes up to 9 frames of Python's s
 COMPARISONS = ("=", "<>", "!=", "<=", ">=", "<", ">")
 # words of types that are followed by more
 STRUCTURES = ("array", "map", "struct")
-ARGUMENTS = {"array": 1, "map": 2}  # the numbers of types inside
 ALIASES = {"integer": "int", "string": "varchar", "dec": "decimal", "numeric": "decimal"}
 
 
@@ -287,7 +286,7 @@ def _call(cursor: KsqldbCursor) -> e.FunctionCall:
 
 
 def type_name(cursor: KsqldbCursor) -> e.TypeName:
-    """Parses a type."""
+    """Parses a type. The numbers of other types than DECIMAL have no effect, as in VARCHAR(10)."""
     cursor.depth += 1
     if cursor.depth > DEPTH_MAX:
         raise StatementTooComplex("type is nested too deeply", position=cursor.position)
@@ -311,8 +310,5 @@ def type_name(cursor: KsqldbCursor) -> e.TypeName:
         else:
             numbers = tuple(cursor.listed(KsqldbCursor.integer))
         cursor.expect(")")
-    if name in ARGUMENTS and len(arguments) != ARGUMENTS[name]:
-        needed = "the types of its keys and values" if name == "map" else "the type of its elements"
-        raise SyntaxError_(f"{name.upper()} needs {needed}", position=at)
     cursor.depth -= 1
-    return e.TypeName(name, numbers, tuple(arguments), tuple(fields), at)
+    return e.TypeName(name, numbers if name == "decimal" else (), tuple(arguments), tuple(fields), at)

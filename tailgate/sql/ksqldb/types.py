@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, InvalidParameterValue, UndefinedObject
+from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, InvalidParameterValue, SyntaxError_, UndefinedObject
 from tailgate.lake.types import Type
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name, quoted
@@ -58,6 +58,8 @@ NAMES = {**{name: name for name in POSTGRESQL}, "boolean": "bool", "int": "int4"
 }
 STRUCTURES = ("array", "map", "struct")
 BUILT_IN = frozenset((*POSTGRESQL, "decimal", *STRUCTURES))
+# the types that an array and a map need in <…>; items of earlier versions may have others
+NEEDED = {"array": (1, "the type of its elements"), "map": (2, "the types of its keys and values")}
 # Avro's primitive types, and its logical types that have one of ksqlDB
 OF_AVRO = {
     "boolean": BOOLEAN,
@@ -100,7 +102,15 @@ def check_keys(type: TypeName) -> None:
 
 
 def check(type: TypeName) -> None:
-    """Raises 22023 for a DECIMAL with invalid digits, 42701 for two equal fields, 42704 or 0A000 as `postgresql`."""
+    """Raises 42601 for an array or a map with a wrong number of types, and 22023 for a DECIMAL with invalid digits.
+
+    Raises 42701 for two equal fields, and 42704 or 0A000 as `postgresql`.
+    """
+    count, needed = NEEDED.get(type.name, (len(type.arguments), ""))
+    if len(type.arguments) != count:
+        raise SyntaxError_(f"{type.name.upper()} needs {needed}", position=type.position)
+    for argument in type.arguments:
+        check(argument)
     if type.name == "decimal":
         message = "" if len(type.numbers) == 2 else "DECIMAL needs a precision and a scale"
         if not message and type.numbers[0] < 1:
@@ -116,8 +126,6 @@ def check(type: TypeName) -> None:
     if duplicate is not None:
         raise DuplicateColumn(f"Duplicate field names found in STRUCT: {ksqldb_name(duplicate)}", position=type.position)
     postgresql(type)
-    for argument in type.arguments:
-        check(argument)
 
 
 def of_ksqldb(type: TypeName) -> Type:

@@ -194,7 +194,6 @@ def test_statements(text: str, value: object) -> None:
     [
         ("CREATE STREAM", SyntaxError_, 13),
         ("CREATE STREAM s (a) WITH (kafka_topic = 't')", SyntaxError_, 18),
-        ("CREATE STREAM s (a ARRAY) WITH (kafka_topic = 't')", SyntaxError_, 19),
         ("CREATE STREAM s WITH (format = 'json', FORMAT = 'avro')", InvalidParameterValue, 39),
         ("CREATE STREAM s WITH (format = 1 + 1)", SyntaxError_, 31),
         ("SELECT a FROM s WINDOW TUMBLING (SIZE 1 YEAR) EMIT CHANGES", SyntaxError_, 40),
