@@ -191,6 +191,7 @@ def test_bodies_are_utf_8_with_whole_characters(api: Api) -> None:
     for body in (text.encode(), text.encode("utf-16"), b'{"ksql": "SHOW STREAMS; -- \xed\xa0\x80"}'):
         status, document = api.failed("/ksql", body)
         assert (status, document["message"]) == (400, "Malformed JSON in the request body")
+    assert api.request("POST", "/ksql", b'\xef\xbb\xbf{"ksql": "SHOW STREAMS;"}')[0] == 200
 
 
 def test_a_target_of_inserts_may_be_a_keyword(api: Api, world: KsqldbWorld) -> None:

@@ -42,7 +42,7 @@ def statement_request(body: bytes, *names: str) -> StatementRequest:
 def parsed(body: bytes) -> dict[str, Any]:
     """Returns the JSON object of a body. Raises 400."""
     try:
-        document = json.loads(body.decode())  # of bytes, it also reads halves of surrogate pairs and UTF-16
+        document = json.loads(body.decode("utf-8-sig"))  # of bytes, it also reads halves of surrogate pairs and UTF-16
         if b"\\u" in body:
             json.dumps(document, ensure_ascii=False).encode()  # a half of a surrogate pair is not a character
     except (ValueError, RecursionError):
