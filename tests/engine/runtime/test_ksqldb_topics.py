@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import urllib.request
 
 import pytest
@@ -31,6 +32,16 @@ def test_a_subject_is_deleted(registry: Registry) -> None:
     schemas.delete(registry.url, {}, "gone-value")
     with urllib.request.urlopen(f"{registry.url}/subjects") as answer:
         assert b"gone-value" not in answer.read()
+
+
+def test_schemas_are_registered_together_or_not_at_all(registry: Registry) -> None:
+    with pytest.raises(InvalidParameterValue):
+        schemas.register_all(registry.url, {}, {"both-key": {"type": "string"}, "both-value": {"type": "nothing"}})
+    with urllib.request.urlopen(f"{registry.url}/subjects") as answer:
+        assert b"both" not in answer.read()
+    schemas.register_all(registry.url, {}, {"both-key": {"type": "string"}, "both-value": {"type": "int"}})
+    with urllib.request.urlopen(f"{registry.url}/subjects") as answer:
+        assert {"both-key", "both-value"} <= set(json.load(answer))
 
 
 def test_consumers_and_groups_of_a_topic(kafka: Kafka) -> None:

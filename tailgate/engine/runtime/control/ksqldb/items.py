@@ -214,11 +214,12 @@ class KsqldbItems:
 
     def _register_declared(self, statement: CreateItem, source: Source, catalog: Catalog) -> None:
         """Registers the schemas of the columns of a declaration under subjects that do not exist. Raises 08006 or 22023."""
-        if not self._endpoints.registry:
+        url = self._endpoints.registry
+        if not url:
             return
-        for subject, schema in ddl.declared_schemas(statement, source, catalog).items():
-            if self._schemas.registered(self._endpoints.schemas(), subject) is None:
-                self._register(subject, schema)
+        schemas = ddl.declared_schemas(statement, source, catalog)
+        new = {subject: schema for subject, schema in schemas.items() if self._schemas.registered(url, subject) is None}
+        registry.register_all(url, NO_ACCESS, new)
 
     def _records(self, source: Item) -> int:
         """Returns the number of records in the topic of a declared stream. Raises 08006."""
