@@ -104,13 +104,10 @@ def version(item: Item) -> str:
 
 
 def authority(roles: Mapping[int, Role], schemas: Mapping[int, Schema], access: Mapping[int, Access]) -> str:
-    """Returns a digest of everything that decides about privileges, except passwords: roles, schemas with owners, access lists.
-
-    Without access lists it is the digest of earlier versions, whose engine compares it during an upgrade.
-    """
+    """Returns a digest of everything that decides about privileges, except passwords: roles, schemas with owners, access lists."""
     known_roles = [_role(role) for _, role in sorted(roles.items())]
     lists = [(id, [(place, _list(entries)) for place, entries in _lists(each)]) for id, each in sorted(access.items())]
-    return digest([known_roles, [[s.id, s.name, s.owner] for _, s in sorted(schemas.items())], *([lists] if lists else [])])
+    return digest([known_roles, [[s.id, s.name, s.owner] for _, s in sorted(schemas.items())], lists])
 
 
 def _lists(access: Access) -> list[tuple[int, AccessList | None]]:
@@ -124,8 +121,7 @@ def _list(entries: AccessList | None) -> object:
 def _role(role: Role) -> dict[str, Any]:
     members = {"member_of": {str(r): admin for r, admin in role.member_of.items()}} if role.member_of else {}
     attributes = {"createrole": True} if role.createrole else {}
-    earlier: dict[str, Any] = {"verifier": None, "grants": {}}  # keys of earlier versions, in which roles had the privileges
-    return {"id": role.id, "name": role.name, "login": role.login, "superuser": role.superuser, **earlier, **attributes, **members}
+    return {"id": role.id, "name": role.name, "login": role.login, "superuser": role.superuser, **attributes, **members}
 
 
 def digest(value: object) -> str:

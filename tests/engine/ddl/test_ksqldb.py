@@ -13,6 +13,8 @@ from tailgate.lake.catalog import Catalog, Change, Source
 from tailgate.lake.catalog.codec import decode_catalog, decode_item, encode_catalog, encode_item
 from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.errors import DependentObjectsStillExist, TailgateError
+from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.queries.scopes import column_types
 from tailgate.sql.ksqldb.statements import CreateAs
 from tailgate.sql.statements import Drop, InsertMessage, parse
 from tests.engine.ddl.ksqldb_items import (
@@ -41,6 +43,19 @@ def test_a_stream_is_an_append_only_source() -> None:
     assert source.ksqldb is not None
     assert (source.ksqldb.type, source.ksqldb.message_key, source.ksqldb.statement) == ("stream", ("sensor",), READINGS)
     assert decode_item(encode_item(source)) == source
+
+
+def test_maps_of_earlier_versions_may_lack_the_type_of_their_keys() -> None:
+    stream = declared("CREATE STREAM s (m MAP<VARCHAR, VARCHAR>) WITH (kafka_topic = 's', value_format = 'json')").relation("s")
+    assert isinstance(stream, Source) and stream.ksqldb is not None
+    earlier = replace(stream, ksqldb=replace(stream.ksqldb, types={"m": "MAP<VARCHAR>"}))
+    assert types.described(column_types(earlier)["m"]) == ["map", "varchar"]
+
+
+def test_the_name_of_a_topic_may_have_a_quote() -> None:
+    """The broker refuses it, with its message."""
+    _, sink, _ = derived("CREATE STREAM o WITH (kafka_topic = 'a''b') AS SELECT * FROM readings", declared(READINGS))
+    assert sink.topic == "a'b"
 
 
 def test_a_table_is_a_keyed_source() -> None:

@@ -14,6 +14,7 @@ from tailgate.engine.plan.views.replacements import replacement
 from tailgate.gateway.ksqldb import lists
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink
 from tailgate.lake.catalog.codec import decode_item, encode_item
+from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DependentObjectsStillExist, TailgateError, WrongObjectType
 from tailgate.sql.definitions import bind_definition
@@ -58,6 +59,16 @@ def test_several_queries_write_to_one_stream() -> None:
     assert [row[0] for row in lists.rows("streams", None, list(catalog.visible), catalog, lambda item: True)] == ["readings", "others"]
     derived_from, _, _ = derived("CREATE STREAM t AS SELECT * FROM others EMIT CHANGES", catalog)
     assert derived_from.depends == (catalog.relation("others").id,)
+
+
+def test_keys_of_avro_have_the_name_of_the_stream() -> None:
+    """Declaring it registers their schema, and a record with another name is not compatible."""
+    properties = "(a INT KEY, b INT KEY, v INT) WITH (kafka_topic = '{0}', format = '{1}')"
+    catalog = declared(f"CREATE STREAM one {properties.format('one', 'json')}")
+    catalog = declared(f"CREATE STREAM page_views {properties.format('two', 'avro')}", catalog)
+    _, sink, _ = inserted("INSERT INTO page_views SELECT * FROM one", catalog)
+    assert isinstance(sink.key_format, SinkFormat)
+    assert sink.key_format.schema_name == "io.confluent.ksql.avro_schemas.PageViewsKey"
 
 
 def test_terminate_drops_the_query_and_drop_needs_it() -> None:

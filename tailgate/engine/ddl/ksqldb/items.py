@@ -27,6 +27,7 @@ from tailgate.lake.catalog import Catalog, DeadLetters, MaterializedView, Sink, 
 from tailgate.lake.catalog.formats import KsqldbItem, SinkFormat
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue, TailgateError, WrongObjectType
+from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb.declared import sources
 from tailgate.sql.ksqldb.declared.formats import UNWRAPPING, WITH_SCHEMA, ItemFormat, check_columns
 from tailgate.sql.ksqldb.declared.properties import TopicProperties, topic_properties
@@ -232,14 +233,15 @@ def writing_sink(view: MaterializedView, options: list[str], catalog: Catalog, e
     written = f" WITH ({', '.join(options)})" if options else ""
     sql = (
         f"CREATE SINK {Name(f'{view.name}_topic', home).sql} FROM {Name(view.name, home).sql}"
-        f" INTO KAFKA BROKER '{endpoints.brokers()}' TOPIC '{ksqldb.topic}'{key}"
+        f" INTO KAFKA BROKER {quoted_text(endpoints.brokers())} TOPIC {quoted_text(ksqldb.topic)}{key}"
         f"{written} FORMAT JSON ENVELOPE {envelope}"
     )
     with _without_position():
         sink = create_sink(_parsed(sql, CreateSink), sql, catalog)
     key_columns = sum(name not in WINDOW_BOUNDS for name in ksqldb.message_key)
     key_format, value_format = formats_of(ksqldb)
-    key_form = _sink_format(with_key_name(sources.key_format(key_format, key_columns), view.name), endpoints)
+    written_item = catalog[ksqldb.into] if ksqldb.into else view
+    key_form = _sink_format(with_key_name(sources.key_format(key_format, key_columns), written_item.name), endpoints)
     return replace(sink, value_format=_sink_format(value_format, endpoints), key_format=key_form, of_view=True)
 
 
