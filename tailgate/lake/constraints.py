@@ -135,17 +135,21 @@ def _reference(table: Table, constraint: ForeignKeyConstraint, catalog: Catalog)
 def version(table: Item, catalog: Catalog) -> str:
     """Returns a digest of all that decides which rows a table may have. A write that was evaluated under another version is void.
 
-    The labels of enum types do not decide: rows have the labels' numbers, which never change.
+    The labels of enum types do not decide: rows have the labels' numbers, which never change. A table without conditions and
+    expressions of keys has the digest of earlier versions, whose engine compares it during an upgrade.
     """
     types = [type for column in table.columns for type in column.type.named]
     enums = {type.enum.id: replace(type, enum=replace(type.enum, labels=())) for type in types if type.enum is not None}
-    keys = [[k.name, k.columns, k.index, k.primary, k.nulls_distinct, k.condition] for k in keys_of(table, catalog)]
+    keys = [
+        [k.name, k.columns, k.index, k.primary, k.nulls_distinct, *(() if k.condition is None else (k.condition,))]
+        for k in keys_of(table, catalog)
+    ]
     texts = [expression.text for expression in key_expressions(table, catalog)]
     references = [
         [r.table.id, r.name, r.columns, r.referenced.id, r.key.columns, *_rules(r.constraint)]
         for r in (*references_of(table, catalog), *references_to(table, catalog))
     ]
-    text = json.dumps([item_version(with_types_of(table, enums)), keys, texts, references])
+    text = json.dumps([item_version(with_types_of(table, enums)), keys, references, *([texts] if texts else [])])
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 

@@ -11,6 +11,7 @@ from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.catalog.codec import decode_catalog, decode_change, decode_item, encode_catalog, encode_change, encode_item
 from tailgate.lake.catalog.resolution import authority
 from tailgate.lake.catalog.roles import Access, Granted
+from tailgate.lake.constraints import version
 from tailgate.lake.errors import FeatureNotSupported
 
 INT8 = {"name": "int8"}
@@ -186,6 +187,30 @@ def test_privileges_change_the_authority() -> None:
         Access(16384, None, {1: entries[:1]}),
     )
     assert len({authority({}, {}, access) for access in ({}, *({16384: each} for each in lists))}) == 5
+
+
+def test_digests_of_an_earlier_version() -> None:
+    """An engine of 28 November 2026 compares these digests with those of gateways of this version."""
+
+    def item(id: int, kind: str, name: str, columns: list[str], options: object) -> dict[str, object]:
+        fields = [{"name": name, "type": {"name": type}, "nullable": i > 0} for i, (name, type) in enumerate(map(str.split, columns))]
+        depends, key = ([], [0]) if columns else ([16385], [])
+        common = {"schema": 2200, "owner": 10, "sql": "", "replaces": 0}
+        return {"id": id, "kind": kind, "name": name, "columns": fields, "key": key, "depends": depends, "options": options, **common}
+
+    foreign_key = {"name": "rows_fk", "columns": [1], "table": 16384, "references": [0], "on_delete": "cascade"}
+    items = [
+        item(16384, "table", "writers", ["id int4", "name text"], {"constraint": "writers_pkey"}),
+        item(16385, "table", "rows", ["k int8", "writer int4", "n numeric"], {"constraint": "rows_pkey", "foreign_keys": [foreign_key]}),
+        item(16386, "index", "rows_i", [], {"columns": [2, 1], "descending": [False] * 2, "nulls_first": [False] * 2, "unique": True}),
+    ]
+    roles = [
+        {"id": 7, "name": "ann", "login": True, "superuser": False, "verifier": None, "grants": {}},
+        {"id": 8, "name": "b", "login": False, "superuser": True, "verifier": "x", "grants": {}, "member_of": {"7": True}},
+    ]
+    catalog = decode_catalog({"items": items, "next_id": 16400, "roles": roles, "schemas": [{"id": 16390, "name": "s", "owner": 7}]})
+    assert [version(catalog.items[id], catalog) for id in (16384, 16385)] == ["8bd722a898a90386", "a2767170ac88e8ac"]
+    assert authority(catalog.roles, catalog.schemas, catalog.access) == "2d12febdb1ab271a"
 
 
 def test_an_item_of_an_older_version() -> None:

@@ -104,10 +104,13 @@ def version(item: Item) -> str:
 
 
 def authority(roles: Mapping[int, Role], schemas: Mapping[int, Schema], access: Mapping[int, Access]) -> str:
-    """Returns a digest of everything that decides about privileges, except passwords: roles, schemas with owners, access lists."""
+    """Returns a digest of everything that decides about privileges, except passwords: roles, schemas with owners, access lists.
+
+    Without access lists it is the digest of earlier versions, whose engine compares it during an upgrade.
+    """
     known_roles = [_role(role) for _, role in sorted(roles.items())]
     lists = [(id, [(place, _list(entries)) for place, entries in _lists(each)]) for id, each in sorted(access.items())]
-    return digest([known_roles, [[s.id, s.name, s.owner] for _, s in sorted(schemas.items())], lists])
+    return digest([known_roles, [[s.id, s.name, s.owner] for _, s in sorted(schemas.items())], *([lists] if lists else [])])
 
 
 def _lists(access: Access) -> list[tuple[int, AccessList | None]]:
@@ -121,7 +124,8 @@ def _list(entries: AccessList | None) -> object:
 def _role(role: Role) -> dict[str, Any]:
     members = {"member_of": {str(r): admin for r, admin in role.member_of.items()}} if role.member_of else {}
     attributes = {"createrole": True} if role.createrole else {}
-    return {"id": role.id, "name": role.name, "login": role.login, "superuser": role.superuser, **attributes, **members}
+    earlier: dict[str, Any] = {"verifier": None, "grants": {}}  # keys of earlier versions, in which roles had the privileges
+    return {"id": role.id, "name": role.name, "login": role.login, "superuser": role.superuser, **earlier, **attributes, **members}
 
 
 def digest(value: object) -> str:

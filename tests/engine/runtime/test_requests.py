@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 
 import pytest
 
 from tailgate.engine.runtime.kafka import requests as kafka
-from tailgate.lake.errors import UndefinedObject
+from tailgate.lake.errors import ConnectionFailure, UndefinedObject
 
 
 @pytest.fixture
@@ -48,3 +49,13 @@ def test_the_next_statement_asks_again(requests: list[str]) -> None:
     kafka.topic("k", "t1", {})
     kafka.topic("k", "t1", {})
     assert requests == ["t1"] * 4
+
+
+def test_a_broker_that_does_not_answer() -> None:
+    """The error is one of the connection, with which a source waits, and not one that ends the engine."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        broker = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(ConnectionFailure, match="does not answer"):
+            kafka.look(broker, ["t"], {})
+        with pytest.raises(ConnectionFailure, match="does not answer"):
+            kafka.Identities(broker, {}).of(["t"])

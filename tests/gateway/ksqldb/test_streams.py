@@ -8,6 +8,7 @@ import json
 import socket
 import time
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any, cast
 
 import psycopg
@@ -15,6 +16,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from psycopg import AsyncConnection
+from psycopg.adapt import AdaptersMap
+from psycopg.pq import Format
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.engine.runtime.control import source_statements
@@ -24,6 +27,8 @@ from tailgate.gateway.asgi.sessions import Caller, Session
 from tailgate.gateway.ksqldb.server.http import limits
 from tailgate.gateway.ksqldb.server.printing import printed
 from tailgate.gateway.ksqldb.server.queries import Push
+from tailgate.gateway.ksqldb.server.values import register
+from tailgate.lake.types import FACTS
 from testing.engine_process import until
 from tests.gateway.ksqldb.world import Api, KsqldbWorld
 
@@ -355,3 +360,15 @@ def test_a_stopped_server_ends_its_queries(world: KsqldbWorld, kafka: Kafka) -> 
     api.close()
     assert (stream.rest(), printing.rest()) == (b"", "")
     assert time.monotonic() - began < 10
+
+
+def test_connections_share_the_classes_that_load_values() -> None:
+    """Psycopg keeps each class: a connection for each push query would take 290 KB for ever."""
+    first, second = (SimpleNamespace(adapters=AdaptersMap(psycopg.adapters)) for _ in range(2))
+    for connection in (first, second):
+        register(connection)  # type: ignore[arg-type]
+    text = FACTS["text"]
+    for oid in (0, text.oid, text.array_oid):
+        loaders = {connection.adapters.get_loader(oid, Format.TEXT) for connection in (first, second)}
+        assert len(loaders) == 1
+        assert None not in loaders

@@ -104,7 +104,7 @@ def test_the_page_is_that_of_the_rows() -> None:
         (
             "CASE WHEN true THEN ARRAY[1, ABS(2)] ELSE ARRAY[UCASE('a')] END",
             "42804",
-            "Invalid Case expression. Type for the default clause should be the same",
+            "Type for the default clause should be the same as for 'THEN' clauses.\nTHEN type: ARRAY<INTEGER>.\nDEFAULT type: ARRAY",
         ),
         ("1 LIKE 'a'", "42804", "LIKE expects STRING"),
         ("'a' || 1", "42883", "'CONCAT' does not accept parameters"),

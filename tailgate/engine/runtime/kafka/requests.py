@@ -118,7 +118,7 @@ def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[st
 def _described(answer: Any) -> Any:
     """Returns the description of a topic, or None if it does not exist for this client."""
     try:
-        return answer.result(ANSWER_S)
+        return answer.result(2 * ANSWER_S)  # the client reports within ANSWER_S that there is no answer
     except KafkaException as e:
         if e.args[0].code() not in MISSING:
             raise
@@ -134,7 +134,7 @@ def _bounds(client: AdminClient, partitions: list[TopicPartition]) -> dict[tuple
             for of in (OffsetSpec.earliest(), OffsetSpec.latest())  # type: ignore[no-untyped-call]  # not annotated
         ]
         try:
-            low, high = ({(p.topic, p.partition): of.result(ANSWER_S).offset for p, of in futures.items()} for futures in answers)
+            low, high = ({(p.topic, p.partition): of.result(2 * ANSWER_S).offset for p, of in futures.items()} for futures in answers)
             return {partition: (low[partition], high[partition]) for partition in low}
         except KafkaException as e:
             if e.args[0].code() not in NO_LEADER or monotonic() > deadline:
@@ -158,7 +158,7 @@ class Identities:
     def _id(self, answer: Any) -> str | None:
         """Returns the id in a broker's response, or None if the topic does not exist."""
         try:
-            return str(answer.result(ANSWER_S).topic_id)
+            return str(answer.result(2 * ANSWER_S).topic_id)
         except KafkaException as e:
             if e.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 return None

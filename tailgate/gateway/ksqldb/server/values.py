@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -72,6 +73,7 @@ LOADED: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@cache  # psycopg keeps each class of a loader, so a connection must not have classes of its own
 def _loader(function: Callable[[bytes], bytes]) -> type[Loader]:
     class JsonLoader(Loader):
         """A loader that returns a value's JSON."""
@@ -87,6 +89,7 @@ def _joined(values: Iterable[Any]) -> bytes:
     return b"[%s]" % b",".join(b"null" if v is None else _joined(v) if isinstance(v, list) else v for v in values)
 
 
+@cache
 def _array_loader(element: int) -> type[Loader]:
     class JsonArrayLoader(ArrayLoader):
         """A loader that returns the JSON of an array. `element`: the oid of the type of its elements."""
