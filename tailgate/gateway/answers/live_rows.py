@@ -18,7 +18,8 @@ from tailgate.gateway.serving.prepared import Prepared
 from tailgate.lake.types import WEIGHT
 from tailgate.sql import plan
 
-CHANGES_MAX = 5_000  # rows of a tick; to encode more takes longer than a poll may wait
+CHANGES_MAX = 5_000  # rows that are applied at once; to encode more takes longer than a poll may wait
+CHANGES_BYTES_MAX = 1 << 20  # of these rows, for the same reason
 ROW_BYTES = 150  # memory of a row besides the bytes that the result has, too
 
 
@@ -35,15 +36,18 @@ class LiveRows:
 
     def advance(self, entries: Iterable[CachedEntry]) -> bool:
         """Applies the entries after `n`. Returns whether the rows are right: if not, they cannot be used any more."""
+        rows = size = 0
         for entry in entries:
             changes = entry.changes(self._relation)
-            if changes is not None and not self._apply(changes):
-                return False
+            if changes is not None:
+                rows, size = rows + changes.num_rows, size + changes.nbytes
+                if rows > CHANGES_MAX or size > CHANGES_BYTES_MAX or not self._apply(changes):
+                    return False
             self.n = entry.header.n
         return True
 
     def _apply(self, changes: pa.Table) -> bool:
-        if changes.num_rows > CHANGES_MAX or changes.num_columns != self._width + 1:  # the relation has other columns now
+        if changes.num_columns != self._width + 1:  # the relation has other columns now
             return False
         copies = self._copies
         for row, weight in zip(self._encoder.each_row(changes.select(self._columns)), changes.column(WEIGHT).to_pylist(), strict=True):

@@ -156,8 +156,10 @@ class Polls:
         if n is not None and new.columns is not None and table.num_rows <= REFRESH_ROWS_MAX:
             (item,) = plan.items
             poll.live = LiveRows(item.id, new.columns, len(item.columns), new.encoder, table, n)
-        present = time == self._serving.progress.time
-        if present or poll.live is None or not self._advance(key, poll, poll.live):
+        if poll.live is None or not self._advance(key, poll, poll.live):
+            state = self._serving.progress.state
+            # after a change of the catalog the text may have another meaning
+            present = (time, plan.catalog_n) == (state.time, state.catalog_n)
             self._fill(poll, table.num_rows, poll.encoder.data_rows(table), time if present else -1)
             self._keep(key, poll)
         poll.hits += 1
@@ -243,13 +245,16 @@ class Polls:
                     return
                 if poll.live is not None:
                     self._advance(key, poll, poll.live)
-                else:
+                elif poll.columns is None:  # otherwise the next request runs it, and later ticks update its rows
                     self._refresh(key, poll, time)
 
     def _advance(self, key: Hashable, poll: Poll, live: LiveRows) -> bool:
         """Applies the newest ticks to the rows of a poll. Returns False if that is not possible: the next request runs it again."""
-        state = self._serving.progress.state
-        rows = self._advanced(poll.query.plan, live, state)
+        state, rows = self._serving.progress.state, None
+        try:
+            rows = self._advanced(poll.query.plan, live, state)
+        except Exception:
+            log.exception("the changes of a tick could not be applied to a poll")
         if rows is None or len(rows) > POLL_BYTES_MAX:
             poll.live = None
             return False

@@ -39,7 +39,7 @@ from tailgate.gateway.writes.rows.constants import Constants
 from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.gateway.writes.rows.query import Query
 from tailgate.lake.catalog import Item, MaterializedView
-from tailgate.lake.catalog.schemas import is_temporary
+from tailgate.lake.catalog.schemas import is_logged, is_temporary
 from tailgate.lake.errors import FeatureNotSupported, QueryCanceled, SerializationFailure, TailgateError
 from tailgate.sql.authorization import Authorized
 
@@ -238,6 +238,8 @@ async def _alone(session: Session, authorized: Authorized[WritePlan], values: Se
     system = await system_relations.changes(session, relations)
     for _ in range(EVALUATIONS_MAX):
         pending = Pending(session.temporary.rows)
+        if not all(map(is_logged, relations)):
+            await serving.queries.catch_up()
         with session.transaction.reading(serving, relations, system) as at:
             base = serving.progress.inbox if at is None else at.inbox
             try:

@@ -140,7 +140,7 @@ class Mirrors:
     def reading(self, relations: Collection[int] | None = None) -> Iterator[None]:
         """Lets a statement of DuckDB read the mirrors of relations, by default of all, and the clock, at the newest entry or a later one.
 
-        The transaction of DuckDB must begin within the block. It must end there, too, unless all relations are read.
+        The transaction of DuckDB must begin within the block. It may end later, and reads no other relations.
         """
         try:
             if self.deferral.begin(relations):
@@ -273,8 +273,6 @@ class Mirrors:
         self.figures.shown((cached.header for cached in batch), began_ns)
         self._advanced(state)
         self._wake.seen(state.n)
-        if many := self.deferral.many():
-            self._apply_deferred(many)
         return True
 
     def _apply_deferred(self, relations: Collection[int] | None) -> None:
@@ -330,6 +328,7 @@ class Mirrors:
             self._catalogs.keep(state)  # before the new clock becomes visible
         self._clock_lists = lists
         self.deferral.applied(due)
+        self.deferral.forget(relation for entry in ended for relation in entry.tables)
         return state
 
     def _counted(self, relation: int, cached: CachedEntry) -> pa.Table:
@@ -361,7 +360,6 @@ class Mirrors:
             self._totals.pop(entry.item.errors, None)
             self._errors_of.pop(entry.item.errors, None)
         entry.moving = False
-        self.deferral.forget(entry.tables)
         self._remove(entry)
 
     def _drop_unused(self) -> None:
@@ -391,9 +389,12 @@ class Mirrors:
         """Drops all mirrors after a failure; the next use fills them again. `ended`: those that the failed transaction has dropped."""
         self._forget({*(m for m in self._mirrored.values() if m.moving), *ended})
 
-    def _forget(self, entries: Iterable[Mirrored]) -> None:
-        self._writer.begin()
-        for entry in entries:
-            self._drop(entry)
-        self._set_clock(self._writer, self.state)
-        self._writer.commit()
+    def _forget(self, entries: Collection[Mirrored]) -> None:
+        try:
+            self._writer.begin()
+            for entry in entries:
+                self._drop(entry)
+            self._set_clock(self._writer, self.state)
+            self._writer.commit()
+        finally:
+            self.deferral.forget(relation for entry in entries for relation in entry.tables)

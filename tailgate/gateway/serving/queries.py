@@ -191,8 +191,11 @@ class Queries:
             job.running(cursor)
             with self._mirrors.reading(prepared.relations):
                 cursor.begin()
-                ((n, time),) = cursor.execute("SELECT n, t FROM clock").fetchall()
-                return n, time, self._answer(cursor, prepared, values)
+                ((n, time, failing),) = cursor.execute("SELECT n, t, failing FROM clock").fetchall()
+                for item in prepared.items:
+                    if item.id in failing:
+                        raise_error_of(cursor, item)
+                return n, time, execute(cursor, prepared, values)
         finally:
             job.running(None)
             cursor.close()

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
+import itertools
 import random
 import threading
+import time
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,7 +21,7 @@ from tailgate.gateway.answers import live_rows, polls
 from tailgate.gateway.mirrors import deferral
 from tailgate.gateway.mirrors.mirrors import Mirrors
 from tailgate.gateway.serving.queries import Queries
-from tailgate.lake.types import FLOAT8, INT8, TEXT, Type
+from tailgate.lake.types import FLOAT8, INT8, TEXT, Field, Type
 from tests.gateway.serving.model_lake import ModelLake, Row
 from tests.tables.world import Served
 
@@ -46,6 +51,16 @@ class World:
 
     def rows(self, query: str, *, binary: bool = False) -> list[Any]:
         return sorted(self.client.execute(query, binary=binary).fetchall(), key=repr)
+
+    def raw(self, query: str, binary: bool) -> list[tuple[bytes | None, ...]]:
+        """Returns the rows as they were sent."""
+        result = self.client.execute(query, binary=binary).pgresult
+        assert result is not None
+        return sorted((tuple(result.get_value(i, c) for c in range(result.nfields)) for i in range(result.ntuples)), key=repr)
+
+    def cached(self) -> list[polls.Poll]:
+        cache: polls.Polls = self.served.serving.progress._callbacks[-1].__self__  # type: ignore[attr-defined]
+        return list(cache._polls.values())
 
     def close(self) -> None:
         self.client.close()
@@ -87,6 +102,36 @@ def test_rows_are_those_of_duckdb(world: World, seed: int, keyed: bool, binary: 
     assert world.runs == len(queries)
 
 
+def test_rows_of_other_types(world: World, seed: int) -> None:
+    """The bytes of a value from DuckDB are those of the same value from the log."""
+    chance = random.Random(seed)
+    zone = datetime.timezone.utc
+    values: dict[str, tuple[Type, list[object]]] = {
+        "id": (INT8, list(range(1_000))),
+        "f": (FLOAT8, [float("nan"), -0.0, 0.0, 1e-7, None]),
+        "r": (Type("float4"), [float("nan"), 0.5, None]),
+        "a": (Type("int4", is_array=True), [(), (1, None, 2), None]),
+        "t": (Type("text", is_array=True), [("", "a,b", None), ("ä",), None]),
+        "j": (Type("jsonb"), ['{"a": 1.50}', "null", None]),
+        "d": (Type("date"), [datetime.date(1, 1, 1), datetime.date(9999, 12, 31), None]),
+        "z": (Type("timestamptz"), [datetime.datetime(2026, 3, 29, 1, 30, 0, 1, zone), None]),
+        "b": (Type("bool"), [True, False, None]),
+        "y": (Type("bytea"), [b"", b"\0\xff", None]),
+        "n": (Type("numeric", (38, 10)), [Decimal("-0.0000000001"), Decimal(10) ** 27, None]),
+    }
+    item = world.model.create("v", {name: type for name, (type, _) in values.items()}, None)
+    world.client.execute("SET TIME ZONE 'Asia/Kathmandu'")
+    rows = [tuple(chance.choice(several) for _, several in values.values()) for _ in range(60)]
+    for _ in range(4):
+        now = world.model.now[item.id]
+        removed = [(row, -count) for row, count in now.items() if chance.random() < 0.4]
+        world.tick({item.id: [*removed, *((row, chance.randint(1, 3)) for row in rows if row not in now)]})
+        for binary in (False, True):
+            live, read = (world.raw(query, binary) for query in ("SELECT * FROM v", "SELECT * FROM v ORDER BY id"))
+            assert live == read
+    assert world.runs == 2
+
+
 def test_rows_to_which_a_tick_cannot_be_applied_are_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a tick with many changes, and after bytes of a row that is removed are not those of a row."""
     item = world.model.create("v", COLUMNS, (0,))
@@ -103,10 +148,81 @@ def test_rows_to_which_a_tick_cannot_be_applied_are_read_again(world: World, mon
     read(1)
     world.tick({item.id: [((id, "a", None, None), 1) for id in (3, 4, 5)]})
     read(2)
-    for poll in world.served.serving.progress._callbacks[-1].__self__._polls.values():  # type: ignore[attr-defined]
+    for poll in world.cached():
+        assert poll.live is not None
         poll.live._copies = {b"another row": 1, **dict.fromkeys(list(poll.live._copies)[1:], 1)}
     world.tick({item.id: [((1, "a", None, None), -1)]})
     read(3)
+
+
+@pytest.mark.parametrize("limit", ["CHANGES_MAX", "CHANGES_BYTES_MAX"])
+def test_ticks_with_many_changes_together(world: World, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A poll that is some ticks behind is read again, because the event loop would apply the changes of all of them at once."""
+    item = world.model.create("v", COLUMNS, (0,))
+    world.tick({item.id: [((1, "a", None, None), 1)]})
+    assert len(world.rows("SELECT name FROM v")) == 1
+    monkeypatch.setattr(polls, "REFRESH_BUDGET_S", -1.0)
+    changes = [((id, "a", None, None), 1) for id in (2, 3)]
+    limits = {"CHANGES_MAX": 3, "CHANGES_BYTES_MAX": world.model.table(item.id, changes).nbytes * 3 // 2}
+    monkeypatch.setattr(live_rows, limit, limits[limit])
+    world.tick({item.id: changes})
+    assert len(world.rows("SELECT name FROM v")) == 3
+    assert world.runs == 1
+    world.tick({item.id: [((id, "a", None, None), 1) for id in (4, 5)]})
+    world.tick({item.id: [((id, "a", None, None), 1) for id in (6, 7)]})
+    assert len(world.rows("SELECT name FROM v")) == 7
+    assert world.runs == 2
+
+
+def test_a_tick_that_cannot_be_applied(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next request reads the poll again, and later ticks update it again."""
+    item = world.model.create("v", COLUMNS, (0,))
+    world.tick({item.id: [((1, "a", None, None), 1)]})
+    assert world.rows("SELECT id FROM v") == [(1,)]
+    (poll,) = world.cached()
+    with monkeypatch.context() as failing:
+        failing.setattr(live_rows.LiveRows, "_apply", lambda self, changes: 1 / 0)
+        world.tick({item.id: [((2, "a", None, None), 1)]})
+        deadline = time.monotonic() + 10
+        while poll.live is not None and time.monotonic() < deadline:
+            time.sleep(0.001)
+    world.tick({item.id: [((3, "a", None, None), 1)]})
+    assert world.rows("SELECT id FROM v") == [(1,), (2,), (3,)]
+    world.tick({item.id: [((4, "a", None, None), 1)]})
+    assert world.rows("SELECT id FROM v") == [(1,), (2,), (3,), (4,)]
+    assert world.runs == 2
+
+
+def test_the_catalog_changes_before_a_poll_is_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its result has the columns of the time of the statement, and is not the answer of later ones."""
+    item, run = world.model.create("v", COLUMNS, (0,)), Queries.run_at_entry
+    world.tick({item.id: [((1, "a", None, None), 1)]})
+
+    async def later(queries: Queries, *arguments: Any) -> Any:
+        monkeypatch.setattr(Queries, "run_at_entry", run)
+        world.model.put(replace(item, columns=(*item.columns, Field("more", INT8))))
+        await world.served.serving.progress.wait(world.model.writer.newest.time - 1, 10)
+        return await run(queries, *arguments)
+
+    monkeypatch.setattr(Queries, "run_at_entry", later)
+    assert world.rows("SELECT * FROM v") == [(1, "a", None, None)]
+    assert world.rows("SELECT * FROM v") == [(1, "a", None, None, None)]
+
+
+def test_errors_that_end_while_a_poll_is_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The poll has the errors of the time of its rows."""
+    item, reading, calls = world.model.create("v", COLUMNS, (0,)), Mirrors.reading, itertools.count(1)
+    error = ("22012", "division by zero")
+    world.tick({item.id: [((1, "a", None, None), 1)], item.errors: [(error, 1)]})
+
+    def ending(mirrors: Mirrors, relations: Collection[int] | None = None) -> AbstractContextManager[None]:
+        if next(calls) == 2:  # after the time of the rows is known
+            world.tick({item.errors: [(error, -1)]})
+        return reading(mirrors, relations)
+
+    monkeypatch.setattr(Mirrors, "reading", ending)
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        world.rows("SELECT id FROM v")
 
 
 def test_errors_of_the_view(world: World) -> None:
@@ -136,8 +252,9 @@ def test_a_block_reads_at_its_time(world: World) -> None:
     assert world.runs == 1
 
 
-def test_the_event_loop_does_not_apply_the_changes_that_tables_lack(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A block reads all tables at one time, so they get their changes before it takes its snapshot: on a thread."""
+@pytest.mark.parametrize("changed", [True, False])
+def test_the_event_loop_does_not_apply_the_changes_that_tables_lack(world: World, changed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block reads all tables and the clock at one time, so they get their changes before it takes its snapshot: on a thread."""
     monkeypatch.setattr(deferral, "EAGER_S", 0.0)
     threads: list[int | None] = []
     apply = Mirrors._apply_deferred
@@ -152,8 +269,29 @@ def test_the_event_loop_does_not_apply_the_changes_that_tables_lack(world: World
     for item in items:
         assert world.rows(f"SELECT count(*) FROM {item.name}") == [(0,)]
     threads.clear()
-    world.tick({item.id: [((1, "a", None, None), 1)] for item in items})
+    world.tick({item.id: [((1, "a", None, None), 1)] for item in items if changed})
     with world.client.transaction():
-        assert world.rows("SELECT v.id, w.id FROM v JOIN w USING (id)") == [(1, 1)]
+        assert world.rows("SELECT v.id, w.id FROM v JOIN w USING (id)") == [(1, 1)] * changed
+    assert threads
+    assert world.served._thread.ident not in threads
+
+
+def test_a_write_of_a_temporary_table_does_not_apply_them_in_the_event_loop(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deferral, "EAGER_S", 0.0)
+    threads: list[int | None] = []
+    apply = Mirrors._apply_deferred
+
+    def noted(mirrors: Mirrors, relations: Collection[int] | None) -> None:
+        threads.append(threading.current_thread().ident)
+        apply(mirrors, relations)
+
+    item = world.model.create("v", COLUMNS, (0,))
+    world.tick({})
+    assert world.rows("SELECT count(*) FROM v") == [(0,)]
+    world.client.execute("CREATE TEMPORARY TABLE copied (id bigint)")
+    world.tick({item.id: [((1, "a", None, None), 1)]})
+    monkeypatch.setattr(Mirrors, "_apply_deferred", noted)
+    world.client.execute("INSERT INTO copied SELECT id FROM v")
+    assert world.rows("SELECT id FROM copied") == [(1,)]
     assert threads
     assert world.served._thread.ident not in threads
