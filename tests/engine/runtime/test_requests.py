@@ -59,3 +59,8 @@ def test_a_broker_that_does_not_answer() -> None:
             kafka.look(broker, ["t"], {})
         with pytest.raises(ConnectionFailure, match="does not answer"):
             kafka.Identities(broker, {}).of(["t"])
+
+
+def test_a_name_that_no_topic_has() -> None:
+    with pytest.raises(UndefinedObject):
+        kafka.topic("127.0.0.1:1", "", {})

@@ -15,6 +15,7 @@ from typing import Any, cast
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # exported, not declared
 
+from tailgate.engine.ddl.kafka.source import TOPIC
 from tailgate.engine.ddl.kafka.start import StartOffsets, StartTime
 from tailgate.lake.clients import librdkafka
 from tailgate.lake.errors import ConnectionFailure, UndefinedObject
@@ -105,8 +106,9 @@ def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[st
     last_error = _Heard()
     client = admin(brokers, options, error_cb=last_error)
     try:
-        answers = client.describe_topics(TopicCollection(topics), request_timeout=ANSWER_S)
-        described = {topic: answer for topic in topics if (answer := _described(answers[topic])) is not None}
+        names = [topic for topic in topics if TOPIC.fullmatch(topic)]
+        answers = client.describe_topics(TopicCollection(names), request_timeout=ANSWER_S)
+        described = {topic: answer for topic in names if (answer := _described(answers[topic])) is not None}
         partitions = {topic: sorted(p.id for p in answer.partitions) for topic, answer in described.items()}
         bounds = _bounds(client, [TopicPartition(topic, p) for topic, ids in partitions.items() for p in ids])
         return {topic: Topic(str(described[topic].topic_id), {str(p): bounds[topic, p] for p in ids}) for topic, ids in partitions.items()}
