@@ -192,6 +192,15 @@ def test_constant_ticks_of_one_record_are_limited(feed: Feed, kafka: Kafka, name
     assert max(sizes) > 1
 
 
+def test_records_that_share_a_tick_count_for_the_limit(feed: Feed, kafka: Kafka, name: str) -> None:
+    """Otherwise some records of a fast source would have ticks, and the others not."""
+    feed.single({name}, set())
+    for size in (TICKS_MAX + SINGLE_MAX, 3):
+        produce(kafka, name, *(b"v" for _ in range(size)))
+        until(lambda: feed.waiting() == size)  # noqa: B023  # called at once
+        assert [len(batch) for batch in batches(feed)] == [size]
+
+
 def test_feeds_share_the_limit_of_ticks_of_one_record(feed: Feed, kafka: Kafka, name: str) -> None:
     feed.single({name}, set())
     for _ in range(TICKS_MAX + SINGLE_MAX):

@@ -181,6 +181,34 @@ class TickLoopTest {
   }
 
   @Test
+  void aCircuitWithoutOperatorsDoesNotWriteTheState() throws IOException {
+    Circuit stateless = new Circuit();
+    stateless.source(1, "a", Decoder.arrow(CircuitTest.PAGES), empty(CircuitTest.PAGES));
+    stateless.relation(1, CircuitTest.PAGES, 0);
+    stateless.output(1, empty(CircuitTest.PAGES), 1);
+    stateless.seal();
+    try (Driver driver = new Driver(sums(), 1)) {
+      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
+      driver.news();
+      assertTrue(driver.tick());
+      driver.commit();
+      String ids = driver.ids;
+      driver.loop.use(stateless);
+      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(2, 5))));
+      driver.news();
+      assertTrue(driver.tick());
+      assertEquals(Bag.of(row(2, 5)), changes(CircuitTest.PAGES, driver.changes));
+      assertEquals(ids, driver.result.get("state").textValue());
+      driver.commit();
+      driver.loop.use(sums());
+      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 5))));
+      driver.news();
+      assertTrue(driver.tick());
+      assertEquals(new Bag().add(row(1, 10L, 1L), -1).add(row(1, 15L, 2L), 1), changes(CircuitTest.SUMS, driver.changes));
+    }
+  }
+
+  @Test
   void aTickThatFailsTellsWhyAndTheNextOneSucceeds() throws IOException {
     try (Driver driver = new Driver(sums(), 1)) {
       driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
