@@ -29,6 +29,10 @@ DO $$ BEGIN IF NULL THEN DELETE FROM t; ELSEIF false THEN DROP TABLE t; ELSE IF 
 SELECT id FROM t ORDER BY id;
 DO LANGUAGE plpgsql 'BEGIN IF EXISTS (SELECT 1 FROM information_schema.columns WHERE table_name = ''t'' AND column_name = ''name'') THEN ALTER TABLE t RENAME COLUMN name TO title; END IF; END';
 SELECT title FROM t WHERE id = 1;
+-- a condition that is not boolean is converted as text
+DO $$ BEGIN IF 1 THEN DELETE FROM t WHERE id = 4; END IF; IF 'no' THEN DROP TABLE t; END IF; IF 0::bigint THEN DROP TABLE t; END IF; END $$;
+SELECT count(*) FROM t WHERE id = 4;
+DO $$ BEGIN IF (SELECT 5) THEN NULL; END IF; END $$;
 -- EXECUTE
 DO $$ BEGIN EXECUTE 'CREATE TABLE u (a int)'; EXECUTE format('CREATE TABLE %I (a int)', 'Odd name'); EXECUTE 'INSERT INTO u SELECT ' || (SELECT max(id) FROM t); END $$;
 SELECT a FROM u;
@@ -36,8 +40,18 @@ SELECT * FROM "Odd name";
 DO $$ BEGIN EXECUTE NULL; END $$;
 DO $$ BEGIN EXECUTE 'SELEC 1'; END $$;
 DO $$ BEGIN EXECUTE 'COMMIT'; END $$;
+DO $$ BEGIN EXECUTE ''; EXECUTE ' ; '; END $$;
+DO $$ BEGIN EXECUTE 'SELECT 1 AS a INTO made'; END $$;
+DO $$ BEGIN EXECUTE 'SELECT $1'; END $$;
+DO $$ BEGIN PERFORM $1; END $$;
+PREPARE block AS DO 'BEGIN END';
 -- RAISE
 DO $$ BEGIN RAISE EXCEPTION 'stop at % of %%, %', 1 + 1, NULL::text; END $$;
+DO $$ BEGIN RAISE EXCEPTION '% % % % %', true, 'a'::char(3), ARRAY[true, NULL], 1.50, ROW(false, 'x y'); END $$;
+DO $$ BEGIN BEGIN BEGIN PERFORM 1 / 0; EXCEPTION WHEN others THEN RAISE 'second'; END; EXCEPTION WHEN raise_exception THEN NULL; END; RAISE; END $$;
+CREATE TABLE failed (sqlstate text, sqlerrm text);
+DO $$ BEGIN PERFORM 1 / 0; EXCEPTION WHEN others THEN INSERT INTO failed (sqlstate, sqlerrm) VALUES (SQLSTATE, SQLERRM); INSERT INTO failed SELECT SQLSTATE, to_jsonb(SQLERRM)::text; END $$;
+SELECT * FROM failed ORDER BY sqlerrm;
 DO $$ BEGIN RAISE 'stop'; EXCEPTION WHEN raise_exception THEN INSERT INTO u VALUES (99); END $$;
 DO $$ BEGIN RAISE; END $$;
 DO $$ BEGIN RAISE NOTICE 'only %'; END $$;

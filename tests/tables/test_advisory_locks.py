@@ -12,7 +12,15 @@ from typing import Any
 
 import psycopg
 import pytest
-from psycopg.errors import CrashShutdown, DeadlockDetected, DivisionByZero, FeatureNotSupported, LockNotAvailable, QueryCanceled
+from psycopg.errors import (
+    CrashShutdown,
+    DeadlockDetected,
+    DivisionByZero,
+    FeatureNotSupported,
+    LockNotAvailable,
+    ProgramLimitExceeded,
+    QueryCanceled,
+)
 
 from tailgate.engine.runtime.control import advisory_locks
 from tailgate.engine.runtime.control.control import NOBODY
@@ -161,6 +169,13 @@ def test_an_error_releases_the_locks_of_the_transaction(sessions: tuple[Sql, Sql
     with pytest.raises(DivisionByZero):
         first.execute("SELECT 1 / 0")
     assert one(second, "SELECT pg_try_advisory_lock(1)")
+
+
+def test_the_length_of_a_hashed_text_is_limited(sessions: tuple[Sql, Sql]) -> None:
+    first, _ = sessions
+    assert one(first, f"SELECT pg_try_advisory_lock(hashtext('{'x' * 10_000}'))") is True
+    with pytest.raises(ProgramLimitExceeded, match="a text that is hashed for a key can have at most 10000 characters"):
+        first.execute(f"SELECT pg_try_advisory_lock(hashtext('{'x' * 10_001}'))".encode())
 
 
 def test_connections_of_locks_have_keepalive(world: World) -> None:

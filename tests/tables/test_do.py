@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import psycopg
 import pytest
 
@@ -59,6 +61,7 @@ def test_a_block_outside_a_transaction_is_one_transaction(world: World) -> None:
         ("BEGIN RAISE unique_violation; END", "RAISE without a format"),
         ("BEGIN DO 'BEGIN END'; END", "DO"),
         ("BEGIN RETURN; END", "RETURN"),
+        ("BEGIN EXECUTE 'TAIL pg_class'; END", "TAIL"),
     ],
 )
 def test_other_parts_are_refused_by_name(world: World, code: str, what: str) -> None:
@@ -67,3 +70,45 @@ def test_other_parts_are_refused_by_name(world: World, code: str, what: str) -> 
             connection.execute(f"DO $$ {code} $$".encode())
         with pytest.raises(psycopg.errors.FeatureNotSupported, match=r"^DO in DO is not supported"):
             connection.execute("DO $$ BEGIN EXECUTE 'DO ''BEGIN END'''; END $$")
+
+
+def test_a_pipeline_with_a_block_is_one_transaction(world: World) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        connection.execute("CREATE TABLE t (a int PRIMARY KEY)")
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            _pipeline(connection, "DO $$ BEGIN INSERT INTO t VALUES (1); END $$", "INSERT INTO t VALUES (2), (2)")
+        assert connection.execute("SELECT a FROM t").fetchall() == []
+        handled = "DO $$ BEGIN INSERT INTO t VALUES (1); EXCEPTION WHEN unique_violation THEN INSERT INTO t VALUES (2); END $$"
+        _pipeline(connection, "INSERT INTO t VALUES (1)", handled, "INSERT INTO t VALUES (3)")
+        assert connection.execute("SELECT a FROM t ORDER BY a").fetchall() == [(1,), (2,), (3,)]
+
+
+def _pipeline(connection: psycopg.Connection[Any], *statements: str) -> None:
+    with connection.pipeline():
+        for statement in statements:
+            connection.execute(statement.encode())
+
+
+def test_limits_of_a_block(world: World) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        connection.execute("CREATE TABLE t (a text)")
+        connection.execute("DO $$ BEGIN EXECUTE 'INSERT INTO t VALUES (''' || repeat('x', 20000) || ''')'; END $$")
+        assert connection.execute("SELECT length(a) FROM t").fetchone() == (20_000,)
+        for depth, sqlstate in ((99, "P0001"), (100, "54001")):
+            code = "BEGIN " + "IF true THEN " * depth + "RAISE 'deepest'; " + "END IF; " * depth + "END"
+            with pytest.raises(psycopg.Error) as raised:
+                connection.execute(f"DO $$ {code} $$".encode())
+            assert raised.value.sqlstate == sqlstate
+        code = "BEGIN " + "BEGIN " * 99 + "PERFORM 1 / 0; " + "EXCEPTION WHEN unique_violation THEN NULL; END; " * 99 + "END"
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            connection.execute(f"DO $$ {code} $$".encode())
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="EXECUTE of several statements is not supported"):
+            connection.execute("DO $$ BEGIN EXECUTE 'DELETE FROM t; DROP TABLE t'; END $$")
+
+
+def test_the_context_of_an_error_masks_secrets(world: World) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        with pytest.raises(psycopg.errors.DivisionByZero) as raised:
+            connection.execute("DO $$ BEGIN PERFORM 1 / 0, 'hidden' AS password; END $$")
+        assert "'********' AS password" in str(raised.value.diag.context)
+        assert "hidden" not in str(raised.value)

@@ -25,6 +25,7 @@ from tailgate.gateway.encode.copying import CopyEncoder
 from tailgate.gateway.execute import (
     catalog_changes,
     commands,
+    committing,
     constraints,
     explain,
     queries,
@@ -134,6 +135,13 @@ async def bind_at(session: Session, statement: ParsedStatement, text: s.Statemen
         if error.position is not None:
             error.position += text.position
         raise
+
+
+def check_no_parameters(bound: Bound) -> None:
+    """Raises 42P02 if a statement that gets no values has parameters."""
+    if bound.parameters:
+        at = bound.text.find("$")
+        raise e.UndefinedParameter("there is no parameter $1", position=at if at >= 0 else None)
 
 
 async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Result:
@@ -262,9 +270,17 @@ async def _do(session: Session, bound: Bound, statement: s.Do, values: Sequence[
 
     async def execute(text: str) -> Result:
         await session.naming.catch_up()
-        inner = s.parse(text, "postgresql")
-        plpgsql.check(inner)
-        return await begin(session, await bind(session, inner, s.StatementText(text, 0), ()), ())
+        parts = await session.gateway.texts.read(text, "postgresql", session.client.database)
+        if len(parts) > 1:
+            raise e.FeatureNotSupported("EXECUTE of several statements is not supported")
+        if not parts:
+            return ""
+        plpgsql.check(parts[0][0])
+        inner = await bind(session, *parts[0], ())
+        check_no_parameters(inner)
+        result = await begin(session, inner, ())
+        await committing.settle(session)  # its errors are those of this statement
+        return result
 
     await plpgsql.run(session, statement.block, execute)
     return "DO"

@@ -276,7 +276,7 @@ async def _begin(session: Session, portal: Portal, request: Request | None) -> N
         if answer is not None:
             portal.rows = TableRows(bound.columns or (), answer)
             return
-    changes = dispatch.writes(session, bound.statement) or dispatch.defines(bound.statement)
+    changes = isinstance(bound.statement, s.Do) or dispatch.writes(session, bound.statement) or dispatch.defines(bound.statement)
     if changes and not session.out.at_sync():
         session.imply()  # a pipeline is one transaction, up to Sync
     result = await dispatch.begin(session, bound, portal.values)

@@ -18,7 +18,6 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.lanes import lane_of
 from tailgate.gateway.session.statements.parsing import ParsedStatement
 from tailgate.gateway.session.transactions import State
-from tailgate.lake import errors as e
 from tailgate.sql import statements as s
 
 
@@ -67,9 +66,7 @@ async def _run(session: Session, statement: ParsedStatement, text: s.StatementTe
     """Runs one statement of a Query and sends its result."""
     bound = await dispatch.bind(session, statement, text, ())
     session.execution.activity.lane = lane_of(bound)
-    if bound.parameters:
-        at = text.text.find("$")
-        raise e.UndefinedParameter("there is no parameter $1", position=at if at >= 0 else None)
+    dispatch.check_no_parameters(bound)
     if queries.reads_newest(session, bound):
         await delivery.deliver_newest(session, bound, raw)
         return

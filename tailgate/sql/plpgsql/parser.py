@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tailgate.lake.errors import FeatureNotSupported, SyntaxError_, TailgateError, UndefinedObject
+from tailgate.lake.errors import FeatureNotSupported, StatementTooComplex, SyntaxError_, TailgateError, UndefinedObject
 from tailgate.sql.lexer.tokens import Cursor, Token
 from tailgate.sql.plpgsql.conditions import OTHERS, SQLSTATES
 from tailgate.sql.plpgsql.nodes import Block, Branch, Dynamic, Handler, If, Level, Node, Perform, Raise, Sql
@@ -30,6 +30,7 @@ class _Parser:
     def __init__(self, text: str, check: Check) -> None:
         self._cursor, self._check = Cursor(text), check
         self._depth = 0
+        self._counted, self._lines = 0, 1
 
     def whole(self) -> Block:
         if self._cursor.at_word("declare"):
@@ -174,7 +175,7 @@ class _Parser:
                 raise cursor.error()
             if token.kind == "word" and token.value in refused and not depth:
                 raise _refused(token.value.upper(), token)
-            depth += cursor.at("(") - cursor.at(")")
+            depth += (cursor.at("(") or cursor.at("[")) - (cursor.at(")") or cursor.at("]"))
             cursor.advance()
         if cursor.token is start:
             raise SyntaxError_("missing expression", position=start.position)
@@ -195,10 +196,14 @@ class _Parser:
     def _deeper(self, step: int) -> None:
         self._depth += step
         if self._depth > NESTING_MAX:
-            raise SyntaxError_(f"a block of PL/pgSQL can have {NESTING_MAX} levels", position=self._cursor.position)
+            hint = f"A block of PL/pgSQL can have {NESTING_MAX} levels."
+            raise StatementTooComplex("stack depth limit exceeded", hint=hint, position=self._cursor.position)
 
     def _line(self) -> int:
-        return self._cursor.text.count("\n", 0, self._cursor.position) + 1
+        """Returns the line of the token at the cursor, which is not before that of the last call."""
+        self._lines += self._cursor.text.count("\n", self._counted, self._cursor.position)
+        self._counted = self._cursor.position
+        return self._lines
 
 
 def _refused(what: str, token: Token) -> TailgateError:

@@ -39,7 +39,7 @@ def _prepare(cursor: Parser) -> Prepare:
     cursor.expect_word("as")
     start = cursor.position
     inner = statement(cursor)
-    if isinstance(inner, (Empty, Prepare, Execute)):
+    if isinstance(inner, (Empty, Prepare, Execute, Do)):
         raise cursor.error(next(t for t in cursor.tokens if t.position == start))
     text = cursor.text[start : cursor.tokens[cursor.index - 1].end]
     return Prepare(this, tuple(type for _, type in types), inner, text, tuple(at for at, _ in types))

@@ -28,6 +28,11 @@ SELECT x.b, count(*), sum(x.a) FROM t, jsonb_to_recordset(j) AS x (a bigint, b t
 SELECT k, concat(VARIADIC w), concat_ws('-', VARIADIC w), jsonb_build_array(VARIADIC w), format('%s', VARIADIC w || ARRAY['z']) FROM t
 SELECT k, jsonb_extract_path_text(j, VARIADIC ARRAY['0', 'b']), json_extract_path(t, VARIADIC ARRAY['b'])::text FROM t
 SELECT k, make_interval(days => k) FROM t
+SELECT k, num_nulls(VARIADIC w), num_nonnulls(VARIADIC w), jsonb_build_object(VARIADIC array_remove(w || w, NULL)) FROM t
+SELECT k, json_build_object(VARIADIC ARRAY['a', k::text])::text, jsonb_build_object(VARIADIC ARRAY[k, k + 1]) FROM t
+SELECT k, jsonb_build_object(VARIADIC ARRAY[k > 1, true]), jsonb_build_object(VARIADIC ARRAY[k * 1.50, 2]) FROM t
+SELECT r.k, r.j, r.w FROM t AS x, jsonb_populate_record(x, jsonb_build_object('k', k + 1, 'j', x.w)) AS r
+SELECT k, (jsonb_populate_record(x, jsonb_build_object('w', ARRAY['n']))).w, (json_populate_record(x, '{"k": 9}')).k AS n FROM t AS x
 """.strip().splitlines()
 
 

@@ -12,7 +12,7 @@ from tailgate.gateway.execute.blocks import commits
 from tailgate.gateway.execute.catalog_changes import check_concurrently
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
-from tailgate.gateway.session.transactions import Move, State
+from tailgate.gateway.session.transactions import State
 from tailgate.lake.errors import ActiveSqlTransaction
 
 Result = TypeVar("Result")
@@ -29,9 +29,7 @@ def or_alone(change: Change[Result]) -> Change[Result]:
         except ActiveSqlTransaction:
             if session.transaction.state is not State.IMPLICIT:
                 raise
-        await commits.commit(session)
-        session.transaction.move(Move.COMMIT)
-        session.end_block(undo=False)
+        await commits.commit_implicit(session)
         await session.naming.catch_up()
         result = await change(session, bound, statement, values)
         session.imply()

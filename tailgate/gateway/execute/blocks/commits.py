@@ -14,9 +14,17 @@ from functools import partial
 from tailgate.gateway.execute import committing, constraints, subscriptions
 from tailgate.gateway.execute.catalog_changes import MIRROR_TIMEOUT_S, send_notice, withdrawable
 from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.transactions import Move
 from tailgate.lake.catalog import Change
 from tailgate.lake.control import BlockCommit, Write
 from tailgate.lake.uncommitted import is_local
+
+
+async def commit_implicit(session: Session) -> None:
+    """Commits an implicit transaction before the end of its text or pipeline."""
+    await commit(session)
+    session.transaction.move(Move.COMMIT)
+    session.end_block(undo=False)
 
 
 async def commit(session: Session) -> None:

@@ -6,14 +6,18 @@ the statements of its body. A statement that cannot be a part of a transaction c
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from itertools import count
 
+from tailgate.gateway.encode.rows import RowEncoder
 from tailgate.gateway.execute.blocks import commits, transactions
 from tailgate.gateway.results.copying import CopyOut, Result
 from tailgate.gateway.session.session import Session
-from tailgate.gateway.session.transactions import Move, State
+from tailgate.gateway.session.statements.parsing import ParsedStatement
+from tailgate.gateway.session.transactions import State
 from tailgate.lake.errors import (
     FeatureNotSupported,
     InvalidSavepointSpecification,
@@ -24,17 +28,20 @@ from tailgate.lake.errors import (
     TailgateError,
 )  # fmt: skip
 from tailgate.lake.keywords import quoted_text
+from tailgate.lake.types import BOOL
 from tailgate.sql import statements as s
 from tailgate.sql.lexer.secret_masking import mask_secrets
-from tailgate.sql.lexer.tokens import tokens
+from tailgate.sql.lexer.tokens import Token, tokens
 from tailgate.sql.plpgsql.conditions import matches
 from tailgate.sql.plpgsql.nodes import Block, Dynamic, If, Node, Perform, Raise, Sql
+from tailgate.values.registry import read_text
 
 Execute = Callable[[str], Awaitable[Result]]  # runs a statement of SQL
 DISCARDING = "If you want to discard the results of a SELECT, use PERFORM instead."
-NO_ROWS = object()  # the result of a statement that returns none
 TRANSACTIONS = (s.Begin, s.Commit, s.Rollback, s.Savepoint, s.Release, s.RollbackTo)
 FUNCTION = "PL/pgSQL function inline_code_block"
+SHOWN_MAX = 4096  # characters of a statement in the context of an error; masking a longer text would block other sessions
+WORDS = re.compile("sqlerrm|sqlstate", re.IGNORECASE)
 # Severity and SQLSTATE of messages, by the level of RAISE.
 NOTICES = {
     "DEBUG": ("DEBUG", "00000"), "LOG": ("LOG", "00000"), "INFO": ("INFO", "00000"), "NOTICE": ("NOTICE", "00000"),
@@ -48,19 +55,20 @@ async def run(session: Session, block: Block, execute: Execute) -> None:
     session.imply()
     await _Run(session, execute).block(block)
     if alone and session.transaction.state is State.IMPLICIT:
-        await commits.commit(session)
-        session.transaction.move(Move.COMMIT)
-        session.end_block(undo=False)
+        await commits.commit_implicit(session)
 
 
-def check(statement: s.Statement) -> None:
+def check(statement: ParsedStatement) -> None:
     """Raises 0A000 for statements that a block of DO cannot contain."""
     if isinstance(statement, TRANSACTIONS):
         raise FeatureNotSupported("EXECUTE of transaction commands is not implemented")
     if isinstance(statement, s.CopyTo | s.CopyFrom):
         raise FeatureNotSupported("cannot COPY to/from client in PL/pgSQL")
-    if isinstance(statement, s.Do):
-        raise FeatureNotSupported("DO in DO is not supported")
+    if isinstance(statement, s.CreateTableAs) and statement.select_into:
+        hint = "You might want to use EXECUTE ... INTO or EXECUTE CREATE TABLE ... AS instead."
+        raise FeatureNotSupported("EXECUTE of SELECT ... INTO is not implemented", hint=hint)
+    if isinstance(statement, s.Do | s.Tail):
+        raise FeatureNotSupported(f"{'DO' if isinstance(statement, s.Do) else 'TAIL'} in DO is not supported")
 
 
 class _Run:
@@ -86,15 +94,17 @@ class _Run:
                 raise
             await self._undo(name)
             self._handled.append(error)
-            await self._all(handler.body)
-            self._handled.pop()
+            try:
+                await self._all(handler.body)
+            finally:
+                self._handled.pop()
         else:
             self._release(name)
 
     def _release(self, name: str) -> None:
         """Removes a savepoint, unless a statement that runs alone has ended its transaction."""
         with suppress(InvalidSavepointSpecification):
-            self._session.transaction.back_to(name, keep=False)
+            transactions.remove(self._session, name)
 
     async def _undo(self, name: str) -> None:
         """Undoes the statements after a savepoint."""
@@ -112,23 +122,27 @@ class _Run:
                     await self._if(node)
                 case Sql():
                     where = f"{FUNCTION} line {node.line} at SQL statement"
-                    if await self._rows(self._replaced(node.text), "SQL statement", where) is not NO_ROWS:
+                    if await self._rows(self._replaced(node.text), "SQL statement", where, node.text) is not None:
                         hint = None if node.text.lower().startswith(("insert", "update", "delete")) else DISCARDING
                         raise SyntaxError_("query has no destination for result data", hint=hint, where=where)
                 case Perform():
-                    await self._rows(self._replaced(node.text), "SQL statement", f"{FUNCTION} line {node.line} at PERFORM")
+                    await self._rows(self._replaced(node.text), "SQL statement", f"{FUNCTION} line {node.line} at PERFORM", node.text)
                 case Dynamic():
                     where = f"{FUNCTION} line {node.line} at EXECUTE"
                     text = await self._value(node.expression, where)
                     if text is None:
                         raise NullValueNotAllowed("query string argument of EXECUTE is null", where=where)
-                    await self._rows(str(text), "SQL statement", where)
+                    await self._rows(text, "SQL statement", where, text)
                 case Raise():
                     await self._raise(node)
 
     async def _if(self, node: If) -> None:
         for branch in node.branches:
-            if await self._value(branch.condition, f"{FUNCTION} line {node.line} at IF") is True:
+            where = f"{FUNCTION} line {node.line} at IF"
+            value = await self._value(branch.condition, where)
+            with _context(where):
+                holds = value is not None and read_text(value, BOOL)
+            if holds:
                 await self._all(branch.body)
                 return
         await self._all(node.otherwise)
@@ -141,59 +155,77 @@ class _Run:
                 raise StackedDiagnosticsAccessedWithoutActiveHandler(message, where=where)
             raise self._handled[-1]
         parts = node.format.replace("%%", "\0").split("%")
-        values = [await self._value(argument, where, as_text=True) for argument in node.arguments]
-        texts = ["<NULL>" if value is None else str(value) for value in values]
+        values = [await self._value(argument, where) for argument in node.arguments]
+        texts = ["<NULL>" if value is None else value for value in values]
         message = "".join(part for pair in zip(parts, [*texts, ""], strict=True) for part in pair).replace("\0", "%")
         if node.level == "EXCEPTION":
             raise RaiseException(message, where=where)
         self._session.notice(message, *NOTICES[node.level], where=where)
+        self._session.out.flush()  # as PostgreSQL does, and so that notices do not collect in memory
+        await self._session.out.drain()
+        await asyncio.sleep(0)
 
-    async def _value(self, expression: str, where: str, *, as_text: bool = False) -> object:
-        """Evaluates an expression."""
-        text = self._replaced(expression)
-        query = f"SELECT CAST(({text}) AS text)" if as_text else f"SELECT ({text})"
-        return await self._rows(query, "SQL expression", where, expression)
+    async def _value(self, expression: str, where: str) -> str | None:
+        """Returns the value of an expression as text, as a client gets it."""
+        values = await self._rows(f"SELECT ({self._replaced(expression)})", "SQL expression", where, expression)
+        return values[0] if values else None
 
     def _replaced(self, text: str) -> str:
-        """Returns a text with the values of SQLERRM and SQLSTATE, which a handler has."""
-        if not self._handled:
+        """Returns a text with the values of SQLERRM and SQLSTATE, which a handler has, except among the columns of INSERT."""
+        if not (self._handled and WORDS.search(text)):
             return text
         values = {"sqlerrm": self._handled[-1].message, "sqlstate": self._handled[-1].sqlstate}
-        for token in reversed(tokens(text)):
-            if token.kind == "word" and token.value in values:
-                text = text[: token.position] + quoted_text(values[token.value]) + text[token.end :]
+        row = tokens(text)
+        for i in reversed(range(_columns_end(row), len(row))):
+            token = row[i]
+            if token.kind == "word" and token.value in values and (not i or row[i - 1].value not in (".", "as")):
+                text = text[: token.position] + f"CAST({quoted_text(values[token.value])} AS text)" + text[token.end :]
         return text
 
-    async def _rows(self, text: str, what: str, where: str, shown: str | None = None) -> object:
-        """Runs a statement to its end. Returns the first value of its rows, or NO_ROWS. `shown`: the text for the context of errors."""
-        with _context(f'{what} "{mask_secrets(shown or text)}"\n{where}'):
+    async def _rows(self, text: str, what: str, where: str, shown: str) -> list[str | None] | None:
+        """Runs a statement to its end. Returns the first value of the first row as text, if there is one, or None without rows.
+
+        `shown`: the statement in the context of errors.
+        """
+        with _context(where, what, shown):
             result = await self._execute(text)
             if isinstance(result, str):
-                return NO_ROWS
+                return None
             assert not isinstance(result, CopyOut)
-            first = None
+            encoder = RowEncoder(result.columns[:1], (0,) * len(result.columns[:1]), self._session.settings.style)
+            values: list[str | None] = []
             try:
                 while not result.ended:
                     table = await result.fetch(None)
-                    if first is None and table.num_rows and table.num_columns:
-                        first = table.column(0)[0].as_py()
+                    if not values and table.num_rows and table.num_columns:
+                        value = encoder.field_values(table.slice(0, 1))[0][0]
+                        values.append(None if value is None else value.decode())
             finally:
                 await result.close()
-        return first
+        return values
+
+
+def _columns_end(row: Sequence[Token]) -> int:
+    """Returns the place after the list of columns of an INSERT, or 0."""
+    words = [token.value for token in row]
+    start = 5 if words[3:4] in (["."], ["as"]) else 3
+    return words.index(")", start) if words[0] == "insert" and words[start : start + 1] == ["("] and ")" in words[start:] else 0
 
 
 class _context:
-    """Adds the context to errors that have none.
+    """Adds the context to errors that have none: the line of the code and, if there is one, the statement.
 
     Positions are in the text of an inner statement, so they are left out. As in PostgreSQL, such an error does not show the statement.
     """
 
-    def __init__(self, where: str) -> None:
-        self._where = where
+    def __init__(self, where: str, what: str = "", statement: str = "") -> None:
+        self._where, self._what, self._statement = where, what, statement
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, TailgateError):
-            where = self._where if error.position is None else self._where.splitlines()[-1]
+            where = self._where
+            if self._statement and error.position is None:
+                where = f'{self._what} "{mask_secrets(self._statement[:SHOWN_MAX])}"\n{where}'
             error.where, error.position = error.where or where, None

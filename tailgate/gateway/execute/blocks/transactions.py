@@ -85,9 +85,14 @@ async def save(session: Session, name: str) -> None:
 
 def release(session: Session, bound: Bound, statement: s.Release, values: Sequence[object]) -> str:
     _block(session, "RELEASE SAVEPOINT")
-    session.transaction.back_to(statement.name, keep=False)
-    session.portals.release(len(session.transaction.savepoints))
+    remove(session, statement.name)
     return "RELEASE"
+
+
+def remove(session: Session, name: str) -> None:
+    """Removes a savepoint, and keeps the changes since it."""
+    session.transaction.back_to(name, keep=False)
+    session.portals.release(len(session.transaction.savepoints))
 
 
 async def rollback_to(session: Session, bound: Bound, statement: s.RollbackTo, values: Sequence[object]) -> str:

@@ -19,6 +19,7 @@ from tailgate.sql.plan.session_calls import HASHES, is_of_constants
 from tailgate.values.numbers import numerics
 from tailgate.values.numbers.integers import RANGES
 
+HASHED_MAX = 10_000  # characters of a text that is hashed in the event loop: 20 ms
 _TEXTS = ("text", "varchar", "name")
 _PLAIN = frozenset(
     """
@@ -66,13 +67,13 @@ def constants(rows: plan.Relation, values: Sequence[object]) -> Constants | None
         return None
     try:
         columns = tuple([constant(row[i], values) for row in rows.rows] for i in range(len(rows.columns)))
-    except _NotConstantError:
+    except NotConstantError:
         return None
     return Constants(tuple(f.type for f in rows.columns), columns)
 
 
-class _NotConstantError(Exception):
-    """An expression is not a literal, a parameter or a simple cast of one."""
+class NotConstantError(Exception):
+    """An expression is not a literal, a parameter or a simple cast of one, or hashes a text with more than HASHED_MAX characters."""
 
 
 def constant(scalar: plan.Scalar, values: Sequence[object]) -> object:
@@ -103,5 +104,7 @@ def constant(scalar: plan.Scalar, values: Sequence[object]) -> object:
             operands: list[Any] = [constant(argument, values) for argument in arguments]
             if None in operands:
                 return None
+            if function.name in HASHES and len(operands[0]) > HASHED_MAX:
+                raise NotConstantError
             return UDFS[function.name].function(*operands) if function.name in HASHES else operands[0] + operands[1]
-    raise _NotConstantError
+    raise NotConstantError

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from tailgate.gateway.mirrors.incoming import with_places
 from tailgate.gateway.serving.fetching import fetched
-from tailgate.gateway.writes.rows.constants import constant
+from tailgate.gateway.writes.rows.constants import HASHED_MAX, NotConstantError, constant
 from tailgate.gateway.writes.rows.query import Query
-from tailgate.lake.errors import StatementTooComplex
+from tailgate.lake.errors import ProgramLimitExceeded, StatementTooComplex
 from tailgate.sql.plan import Column, Scalar
 from tailgate.sql.plan.session_calls import SessionCall
 from tailgate.sql.plan.writes import INCOMING
@@ -33,7 +33,12 @@ def arguments_of(calls: tuple[SessionCall, ...], values: Sequence[object], sourc
     columns = {place: source.column(place).to_pylist() for place in places} if source is not None else {}
 
     def value(argument: Scalar, row: int) -> object:
-        return columns[argument.index][row] if isinstance(argument, Column) else constant(argument, values)
+        if isinstance(argument, Column):
+            return columns[argument.index][row]
+        try:
+            return constant(argument, values)
+        except NotConstantError:
+            raise ProgramLimitExceeded(f"a text that is hashed for a key can have at most {HASHED_MAX} characters") from None
 
     return [[tuple(value(a, row) for a in call.arguments) for call in calls] for row in range(1 if source is None else source.num_rows)]
 
