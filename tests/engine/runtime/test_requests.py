@@ -34,7 +34,7 @@ def test_a_statement_asks_about_each_topic_once(requests: list[str]) -> None:
     assert requests == ["t1", "t2", "t1", "t1"]
 
 
-def test_a_missing_topic_is_requests_about_again(requests: list[str]) -> None:
+def test_a_missing_topic_is_requested_again(requests: list[str]) -> None:
     with kafka.each_topic_once():
         for _ in range(2):
             with pytest.raises(UndefinedObject):

@@ -5,7 +5,7 @@ A broker that does not answer raises 08006, which is retriable. A missing topic 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ from tailgate.lake.errors import ConnectionFailure, UndefinedObject
 from tailgate.lake.writer.inbox import Record
 
 ANSWER_S = 3.0  # longest wait for one answer of a broker: a source counts as stalled within 5 s
+RESULT_S = 2 * ANSWER_S  # longest wait for a result: a client reports an error if no answer comes within ANSWER_S
 LEADER_LOOK_S = 0.05  # time between two requests to a partition without a leader
 NO_LEADER = (KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION)
 # a topic that does not exist, which the client may not read, whose name is not valid, or which is being created
@@ -107,8 +108,7 @@ def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[st
     client = admin(brokers, options, error_cb=last_error)
     try:
         names = [topic for topic in topics if TOPIC.fullmatch(topic)]
-        answers = client.describe_topics(TopicCollection(names), request_timeout=ANSWER_S)
-        described = {topic: answer for topic in names if (answer := _described(answers[topic])) is not None}
+        described = _described(client, names, MISSING)
         partitions = {topic: sorted(p.id for p in answer.partitions) for topic, answer in described.items()}
         bounds = _bounds(client, [TopicPartition(topic, p) for topic, ids in partitions.items() for p in ids])
         return {topic: Topic(str(described[topic].topic_id), {str(p): bounds[topic, p] for p in ids}) for topic, ids in partitions.items()}
@@ -117,14 +117,16 @@ def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[st
         raise _silent(brokers, e, last_error) from e
 
 
-def _described(answer: Any) -> Any:
-    """Returns the description of a topic, or None if it does not exist for this client."""
-    try:
-        return answer.result(2 * ANSWER_S)  # the client reports within ANSWER_S that there is no answer
-    except KafkaException as e:
-        if e.args[0].code() not in MISSING:
-            raise
-        return None
+def _described(client: AdminClient, topics: Collection[str], missing: Collection[int]) -> dict[str, Any]:
+    """Returns the descriptions of those of the topics that exist. `missing`: errors of a topic that does not."""
+    described = {}
+    for topic, answer in client.describe_topics(TopicCollection(list(topics)), request_timeout=ANSWER_S).items():
+        try:
+            described[topic] = answer.result(RESULT_S)
+        except KafkaException as e:
+            if e.args[0].code() not in missing:
+                raise
+    return described
 
 
 def _bounds(client: AdminClient, partitions: list[TopicPartition]) -> dict[tuple[str, int], tuple[int, int]]:
@@ -136,7 +138,7 @@ def _bounds(client: AdminClient, partitions: list[TopicPartition]) -> dict[tuple
             for of in (OffsetSpec.earliest(), OffsetSpec.latest())  # type: ignore[no-untyped-call]  # not annotated
         ]
         try:
-            low, high = ({(p.topic, p.partition): of.result(2 * ANSWER_S).offset for p, of in futures.items()} for futures in answers)
+            low, high = ({(p.topic, p.partition): of.result(RESULT_S).offset for p, of in futures.items()} for futures in answers)
             return {partition: (low[partition], high[partition]) for partition in low}
         except KafkaException as e:
             if e.args[0].code() not in NO_LEADER or monotonic() > deadline:
@@ -152,20 +154,14 @@ class Identities:
         self._brokers, self._heard = brokers, _Heard()
         self._admin = admin(brokers, settings, error_cb=self._heard)
 
-    def of(self, topics: Iterable[str]) -> dict[str, str | None]:
+    def of(self, topics: Collection[str]) -> dict[str, str | None]:
         """Returns the ids by topic name, None for a missing topic. A broker answers in 1 ms."""
-        futures = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=ANSWER_S)
-        return {topic: self._id(answer) for topic, answer in futures.items()}
-
-    def _id(self, answer: Any) -> str | None:
-        """Returns the id in a broker's response, or None if the topic does not exist."""
         try:
-            return str(answer.result(2 * ANSWER_S).topic_id)
+            described = _described(self._admin, topics, (KafkaError.UNKNOWN_TOPIC_OR_PART,))
         except KafkaException as e:
-            if e.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                return None
             self._admin.poll(0)  # updates `_heard`
             raise _silent(self._brokers, e, self._heard) from e
+        return {topic: str(described[topic].topic_id) if topic in described else None for topic in topics}
 
 
 def listed(brokers: str, options: Mapping[str, str]) -> list[tuple[str, int, int]]:
