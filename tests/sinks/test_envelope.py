@@ -111,7 +111,7 @@ def test_order_does_not_depend_on_the_order_of_the_rows(relation_key: Any) -> No
     ],
 )
 def test_events_of_new_rows_alone_are_those_among_changes(envelope: Envelope, keys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are encoded in pieces, and in another way than those of changes."""
+    """New rows are encoded in pieces, and in another way than changes."""
     monkeypatch.setattr("tailgate.sinks.envelope.PIECE_ROWS", 7)
     monkeypatch.setattr("tailgate.sinks.envelope.NEW_ROWS_MIN", 1)
     columns = (*COLUMNS, Field("h", types.JSONB), Field("rowtime", types.TIMESTAMP))

@@ -48,7 +48,7 @@ final class SingleRecords {
   /** Returns whether records are fetched when they arrive. */
   boolean fetchesAtOnce() { return !none() && left() >= TICKS_TO_FETCH; }
 
-  /** Counts the records of a tick. After more than the limit, there is no tick of one record for up to four seconds. */
+  /** Counts the records of a tick. After more than the limit, records share ticks for up to four seconds. */
   void ticked(int records) { ticks = Math.max(left() - records, -WAITING_MAX); }
 
   private double left() {
