@@ -58,10 +58,6 @@ class System(ABC):
     def output(self) -> Output:
         """Returns where the view is read. Only valid after `start`."""
 
-    def second_view(self) -> Output:
-        """Creates another view with the same rows. Returns where it is read, with or without rows."""
-        raise NotImplementedError(f"{self.name} has one view")
-
     def stop(self) -> None:
         for child in reversed(self.children):
             child.stop()
@@ -125,6 +121,7 @@ class Tailgate(System):
                 db.execute(statement.format(kafka=self.brokers))
 
     def second_view(self) -> Output:
+        """Creates another view with the same rows. Returns where it is read, with or without rows."""
         with psycopg.connect(self.dsn, autocommit=True) as db:
             db.execute(f"CREATE MATERIALIZED VIEW {SECOND_VIEW} AS {SECOND_QUERY}".encode())
         return replace(self.output, name=SECOND_VIEW)

@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from bench.w1.ages import ages_ms, quantiles
 from bench.w1.load import Load, Produced
 from bench.w1.orders import Workload
 from bench.w1.readers import Reader
-from bench.w1.systems import System
+from bench.w1.systems import System, Tailgate
 from bench.w1.usage import Usage
 from tailgate.embedded.kafka import Kafka
 
@@ -34,6 +35,7 @@ SAMPLE_S = 0.5
 BROKER = ("-Xms1g", "-Xmx1g")  # as Kafka starts a broker: with the JVM's second compiler
 
 Make = Callable[[Path, str], System]
+OneSystem = TypeVar("OneSystem", bound=System)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,9 @@ class CatchUp:
 
 
 @contextmanager
-def prepared(make: Make, workload: Workload, orders: int, changing: bool) -> Iterator[tuple[Kafka, Load, Produced, System, ExitStack]]:
+def prepared(
+    make: Callable[[Path, str], OneSystem], workload: Workload, orders: int, changing: bool
+) -> Iterator[tuple[Kafka, Load, Produced, OneSystem, ExitStack]]:
     """Starts a broker with the topics, customers and orders, and a load; the system is not yet started."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tailgate-bench-")))
@@ -130,7 +134,9 @@ def freshness(make: Make, workload: Workload, rate: float, changes: float, warm_
         )
 
 
-def new_view(make: Make, workload: Workload, rate: float, changes: float, warm_up: float, seconds: float) -> list[dict[str, float]]:
+def new_view(
+    make: Callable[[Path, str], Tailgate], workload: Workload, rate: float, changes: float, warm_up: float, seconds: float
+) -> list[dict[str, float]]:
     """Measures the ages of orders in a view that is created while the load runs, from the first row that its reader has received.
 
     Returns those of the first second, and of the rest of the interval. Raises as `freshness` does.
