@@ -67,10 +67,10 @@ class Progress:
         if time.monotonic() >= self._next:
             self.say(state())
 
-    def until(self, done: Callable[[], bool], state: Callable[[], str], limit_s: float) -> float:
+    def until(self, has_ended: Callable[[], bool], state: Callable[[], str], limit_s: float) -> float:
         """Waits until a step has ended, and returns the seconds. Raises AssertionError after `limit_s`."""
         began = time.monotonic()
-        while not done():
+        while not has_ended():
             self.say_state(state)
             assert time.monotonic() - began < limit_s, f"not within {limit_s} s: {state()}"
             time.sleep(LOOK_S)
@@ -174,11 +174,11 @@ def updates(port: int) -> dict[str, float]:
 def update_ms(before: dict[str, float], after: dict[str, float], percent: int) -> float:
     """Returns a percentile of the time of the mirrors' updates, by linear interpolation in its bucket."""
     counts = {limit: count - before.get(limit, 0.0) for limit, count in after.items()}
-    wanted = max(counts.values()) * percent / 100
+    rank = max(counts.values()) * percent / 100
     lower, below = 0.0, 0.0
     for limit, count in counts.items():
-        if count >= wanted:
-            return 1000 * (lower + (float(limit) - lower) * (wanted - below) / max(count - below, 1.0))
+        if count >= rank:
+            return 1000 * (lower + (float(limit) - lower) * (rank - below) / max(count - below, 1.0))
         lower, below = float(limit), count
     raise AssertionError("not reached")
 

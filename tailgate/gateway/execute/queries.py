@@ -157,8 +157,8 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
 async def _with_values(session: Session, calls: tuple[SessionCall, ...], values: Sequence[object]) -> Sequence[object]:
     """Returns the values of parameters, and of calls that are evaluated once, from left to right: some are arguments of later ones."""
     for call in calls:
-        given = arguments_of((call,), values)
-        arguments = given[0][0] if given else ()
+        rows = arguments_of((call,), values)
+        arguments = rows[0][0] if rows else ()
         lock = call.name in ACTIONS
         value = await (advisory_locks.called(session, call.name, arguments) if lock else sequences.called(session, call, arguments))
         values = (*values, value)

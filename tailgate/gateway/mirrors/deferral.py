@@ -9,7 +9,7 @@ of the changes of many ticks takes little more.
     reader: count me; does a table lack changes? ── yes ──► with the lock of the mirrors: apply them
     tick, with that lock: does nobody read the table? ── yes ──► its changes are deferred
 
-Both questions are asked under one lock, so a statement reads all its tables, and the clock, at one entry.
+One lock protects both answers, so a statement reads all its tables, and the clock, at one entry.
 """
 
 from __future__ import annotations

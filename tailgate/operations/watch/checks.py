@@ -135,7 +135,7 @@ def _stopped_ticks(at: Observation, memory: Memory) -> Results | None:
 
 
 def no_gateway(not_reached: int) -> tuple[str, str]:
-    """Returns the summary and the hint if there is no gateway to ask. `not_reached`: see Observation."""
+    """Returns the summary and the hint for a machine without a gateway. `not_reached`: see Observation."""
     if not_reached:
         what = "no gateway runs on this machine, and the state of those on other machines is not known here"
         return what, "Start those with --control-listen, or one on this machine."

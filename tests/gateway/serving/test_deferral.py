@@ -25,7 +25,7 @@ def test_many_changes_are_applied_with_their_tick(limit: str, most: int, monkeyp
 
 
 def test_the_clock_is_set_with_each_tick_while_statements_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They need not wait for it, also those that read tables which have not changed."""
+    """A statement does not wait for the clock, even if the tables that it reads have not changed."""
     changes = Deferral()
     changes.begin((RELATION,))
     assert changes.due({}, ()) == {CLOCK: ()}

@@ -148,7 +148,7 @@ def test_answers_of_processes_that_differ(after: Observation, expected: bool) ->
 
 
 def test_gateways_on_other_machines_that_cannot_be_asked() -> None:
-    """They may serve clients, so the alert does not say that clients cannot connect."""
+    """Such gateways may serve clients, so the alert does not say that clients cannot connect."""
     alone, elsewhere = (
         next(c for check in checked(replace(WELL, gateways=(), not_reached=n), Memory()) for c in check.conditions or ()) for n in (0, 1)
     )

@@ -142,7 +142,7 @@ def reindex(session: Session, bound: Bound, statement: s.Reindex, values: Sequen
 
 
 def _has_key(table: Item) -> bool:
-    """Returns whether a relation has a primary key, whose index is no item of the catalog."""
+    """Returns whether a relation has a primary key, whose index is not an item of the catalog."""
     return isinstance(table, Table) and table.key is not None
 
 
