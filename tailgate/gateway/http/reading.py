@@ -12,15 +12,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import duckdb
 import pyarrow as pa
 
 from tailgate.gateway.answers.lookups import Lookups
 from tailgate.gateway.http.bound_endpoints import BoundEndpoint, BoundWrite
 from tailgate.gateway.http.messages import Request
-from tailgate.gateway.mirrors.snapshots import raise_error_of
 from tailgate.gateway.serving.prepared import Prepared
-from tailgate.gateway.serving.queries import execute
 from tailgate.gateway.serving.service import Serving
 from tailgate.lake.errors import Gone, InvalidParameterValue, ProgramLimitExceeded
 from tailgate.sql.authorization import Authorized
@@ -106,16 +103,15 @@ class EndpointReader:
 
     async def page(self, bound: BoundEndpoint, query: Authorized[Prepared], values: Sequence[object], rows: Range) -> Page:
         """Returns a range of rows that `page_in_memory` does not return. Raises 22023 for a time that cannot be read."""
-        prepared = query.plan
         at = _past_time(query, rows)
         if at is not None:
             table = await self._at(query, values, at)
             return _page(bound, at, table, rows)
-        if bound.lookup is not None and await self._lookups.catch_up(bound.lookup, prepared):
+        if bound.lookup is not None and await self._lookups.catch_up(bound.lookup, query.plan):
             page = self.page_in_memory(bound, query, values, rows)
             if page is not None:
                 return page
-        time, table = await self._serving.queries.write(query, prepared.items, lambda cursor: _read(cursor, prepared, values))
+        _, time, table = await self._serving.queries.run_at_entry(query, values)
         return _page(bound, time, table, rows)
 
     async def _at(self, query: Authorized[Prepared], values: Sequence[object], at: int) -> pa.Table:
@@ -136,21 +132,6 @@ class EndpointReader:
 def _past_time(query: Authorized[Prepared], rows: Range) -> int | None:
     """Returns the time at which the rows are read: that of the request, or when a view of the query failed. None if it is the newest."""
     return rows.at if rows.at is not None else query.plan.failed_at
-
-
-def _read(cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> tuple[int, pa.Table]:
-    """Returns the rows and their time, from one DuckDB transaction."""
-    cursor.begin()
-    try:
-        clock = cursor.execute("SELECT t, failing FROM clock").fetchone()
-        assert clock is not None
-        time, failing = clock
-        for item in prepared.items:
-            if item.id in failing:
-                raise_error_of(cursor, item)
-        return time, execute(cursor, prepared, values)
-    finally:
-        cursor.rollback()
 
 
 def _page(bound: BoundEndpoint, time: int, table: pa.Table, rows: Range) -> Page:

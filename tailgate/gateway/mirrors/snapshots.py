@@ -212,6 +212,14 @@ def raise_error_of(cursor: duckdb.DuckDBPyConnection, item: Item) -> None:
         raise error_of(item, row[0], row[1])
 
 
+def raise_errors_of(cursor: duckdb.DuckDBPyConnection, items: Iterable[Item], failing: Collection[int]) -> None:
+    """Raises the error of the first item that has errors. `failing`: the ids of all such items."""
+    if failing:
+        for item in items:
+            if item.id in failing:
+                raise_error_of(cursor, item)
+
+
 def error_of(item: Item, sqlstate: str, message: str) -> errors.TailgateError:
     statement = f"SHOW ERRORS FROM {quoted(item.name)}" if item.schema == SCHEMA_ID else "SHOW ERRORS"
     hint = f'It comes from rows of {item.kind} "{item.name}" and goes when those rows do: {statement}. '

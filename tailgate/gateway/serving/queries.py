@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
@@ -14,8 +15,7 @@ import pyarrow as pa
 
 from tailgate.gateway.mirrors.mirrors import Mirrors
 from tailgate.gateway.mirrors.sandbox import Sandbox
-from tailgate.gateway.mirrors.snapshots import Snapshot, Snapshots, raise_error_of
-from tailgate.gateway.mirrors.state import State
+from tailgate.gateway.mirrors.snapshots import Snapshot, Snapshots, raise_errors_of
 from tailgate.gateway.resources.concurrency import REQUESTER
 from tailgate.gateway.serving.failures import translated
 from tailgate.gateway.serving.fetching import fetched
@@ -67,7 +67,9 @@ class Queries:
         if at is not None:
             if not at.past:  # the block copies missing relations; later statements find them mirrored
                 self._mirrors.need(self._committed(prepared.items))
-            return await self.jobs.run(lambda job: self._run_at(prepared, values, at, job), timeout)
+            return await self.jobs.run(
+                lambda job: self._work_at(prepared.items, lambda cursor: execute(cursor, prepared, values), at, job), timeout
+            )
         return await self._reading(prepared.items, lambda job: self._run(prepared, values, job), timeout)
 
     async def run_at_entry(self, query: Authorized[Prepared], values: Sequence[object] = ()) -> tuple[int, int, pa.Table]:
@@ -148,19 +150,22 @@ class Queries:
                     raise
         raise AssertionError("there is a last try")
 
-    def _work(self, items: Sequence[Item], work: Callable[[duckdb.DuckDBPyConnection], Result], job: Job) -> Result:
-        """Calls `work` with a connection on the mirrors, after checking the items for errors."""
+    @contextlib.contextmanager
+    def _connection(self, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Provides a connection on the mirrors, which is interrupted if the job is cancelled."""
         cursor = self._sandbox.cursor()
         try:
-            with self._mirrors.reading([item.id for item in items]):
-                job.running(cursor)
-                for item in items:
-                    if item.id in self._mirrors.state.failing:
-                        raise_error_of(cursor, item)
-                return work(cursor)
+            job.running(cursor)
+            yield cursor
         finally:
             job.running(None)
             cursor.close()
+
+    def _work(self, items: Sequence[Item], work: Callable[[duckdb.DuckDBPyConnection], Result], job: Job) -> Result:
+        """Calls `work` with a connection on the mirrors, after checking the items for errors."""
+        with self._connection(job) as cursor, self._mirrors.reading([item.id for item in items]):
+            raise_errors_of(cursor, items, self._mirrors.state.failing)
+            return work(cursor)
 
     def _work_at(self, items: Sequence[Item], work: Callable[[duckdb.DuckDBPyConnection], Result], at: Snapshot, job: Job) -> Result:
         """Calls `work` with the connection of a snapshot."""
@@ -177,37 +182,15 @@ class Queries:
             pass
 
     def _run(self, prepared: Prepared, values: Sequence[object], job: Job) -> pa.Table:
-        cursor = self._sandbox.cursor()
-        try:
-            job.running(cursor)
+        with self._connection(job) as cursor:
             return self._answer(cursor, prepared, values)
-        finally:
-            job.running(None)
-            cursor.close()
 
     def _run_at_entry(self, prepared: Prepared, values: Sequence[object], job: Job) -> tuple[int, int, pa.Table]:
-        cursor = self._sandbox.cursor()
-        try:
-            job.running(cursor)
-            with self._mirrors.reading(prepared.relations):
-                cursor.begin()
-                ((n, time, failing),) = cursor.execute("SELECT n, t, failing FROM clock").fetchall()
-                for item in prepared.items:
-                    if item.id in failing:
-                        raise_error_of(cursor, item)
-                return n, time, execute(cursor, prepared, values)
-        finally:
-            job.running(None)
-            cursor.close()
-
-    def _run_at(self, prepared: Prepared, values: Sequence[object], at: Snapshot, job: Job) -> pa.Table:
-        with at.use() as cursor:
-            try:
-                job.running(cursor)
-                at.bring(prepared.items)
-                return execute(cursor, prepared, values)
-            finally:
-                job.running(None)
+        with self._connection(job) as cursor, self._mirrors.reading(prepared.relations):
+            cursor.begin()
+            ((n, time, failing),) = cursor.execute("SELECT n, t, failing FROM clock").fetchall()
+            raise_errors_of(cursor, prepared.items, failing)
+            return n, time, execute(cursor, prepared, values)
 
     def _answer(self, cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> pa.Table:
         """Runs the query, and checks its views for errors before and after.
@@ -216,18 +199,12 @@ class Queries:
         """
         with self._mirrors.reading(prepared.relations):
             before = self._mirrors.state
-            self._check(cursor, prepared, before)
+            raise_errors_of(cursor, prepared.items, before.failing)
             table = execute(cursor, prepared, values)
             after = self._mirrors.state
-        if after is not before and after.failing:
-            self._check(cursor, prepared, after)
+        if after is not before:
+            raise_errors_of(cursor, prepared.items, after.failing)
         return table
-
-    def _check(self, cursor: duckdb.DuckDBPyConnection, prepared: Prepared, state: State) -> None:
-        if not state.failing.isdisjoint(prepared.relations):
-            for item in prepared.items:
-                if item.id in state.failing:
-                    raise_error_of(cursor, item)
 
     async def _mirrored(self, items: Iterable[Item]) -> None:
         waiting = self._mirrors.need(self._present(items))
