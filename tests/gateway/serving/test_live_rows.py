@@ -252,9 +252,8 @@ def test_a_block_reads_at_its_time(world: World) -> None:
     assert world.runs == 1
 
 
-@pytest.mark.parametrize("changed", [True, False])
-def test_the_event_loop_does_not_apply_the_changes_that_tables_lack(world: World, changed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A block reads all tables and the clock at one time, so they get their changes before it takes its snapshot: on a thread."""
+def threads_that_apply(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """Defers all changes. Returns a list to which each thread that applies deferred changes adds itself."""
     monkeypatch.setattr(deferral, "EAGER_S", 0.0)
     threads: list[int | None] = []
     apply = Mirrors._apply_deferred
@@ -264,6 +263,13 @@ def test_the_event_loop_does_not_apply_the_changes_that_tables_lack(world: World
         apply(mirrors, relations)
 
     monkeypatch.setattr(Mirrors, "_apply_deferred", noted)
+    return threads
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_the_event_loop_does_not_apply_the_changes_that_tables_lack(world: World, changed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block reads all tables and the clock at one time, so they get their changes before it takes its snapshot: on a thread."""
+    threads = threads_that_apply(monkeypatch)
     items = [world.model.create(name, COLUMNS, (0,)) for name in "vw"]
     world.tick({})
     for item in items:
@@ -277,20 +283,13 @@ def test_the_event_loop_does_not_apply_the_changes_that_tables_lack(world: World
 
 
 def test_a_write_of_a_temporary_table_does_not_apply_them_in_the_event_loop(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deferral, "EAGER_S", 0.0)
-    threads: list[int | None] = []
-    apply = Mirrors._apply_deferred
-
-    def noted(mirrors: Mirrors, relations: Collection[int] | None) -> None:
-        threads.append(threading.current_thread().ident)
-        apply(mirrors, relations)
-
+    threads = threads_that_apply(monkeypatch)
     item = world.model.create("v", COLUMNS, (0,))
     world.tick({})
     assert world.rows("SELECT count(*) FROM v") == [(0,)]
     world.client.execute("CREATE TEMPORARY TABLE copied (id bigint)")
     world.tick({item.id: [((1, "a", None, None), 1)]})
-    monkeypatch.setattr(Mirrors, "_apply_deferred", noted)
+    threads.clear()
     world.client.execute("INSERT INTO copied SELECT id FROM v")
     assert world.rows("SELECT id FROM copied") == [(1,)]
     assert threads
