@@ -17,7 +17,7 @@ import java.util.*;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
-import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
@@ -109,6 +109,13 @@ class TickLoopTest {
       return true;
     }
 
+    /** Writes an entry with a record, and runs a tick that reads it. */
+    void read(org.apache.spark.sql.Row record) throws IOException {
+      write(record);
+      news();
+      assertTrue(tick());
+    }
+
     void commit() throws IOException {
       ids = result.get("state").textValue();
       send(new byte[] {'C'});
@@ -159,22 +166,16 @@ class TickLoopTest {
   @Test
   void aTickWithoutRecordsOfTheCircuitDoesNotOpenTheState() throws IOException {
     try (Driver driver = new Driver(sums(), 1)) {
-      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
-      driver.news();
-      assertTrue(driver.tick());
+      driver.read(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
       driver.commit();
       String ids = driver.ids;
-      driver.write(arrow("of no source", CircuitTest.PAGES, List.of(plus(1, 10))));
-      driver.news();
-      assertTrue(driver.tick());
+      driver.read(arrow("of no source", CircuitTest.PAGES, List.of(plus(1, 10))));
       assertEquals(2, driver.ends.get("inbox").intValue());
       assertEquals(ids, driver.result.get("state").textValue());
       assertTrue(driver.result.get("relations").isEmpty());
       driver.commit();
       driver.write(arrow("of no source", CircuitTest.PAGES, List.of(plus(1, 10))));
-      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 5))));
-      driver.news();
-      assertTrue(driver.tick());
+      driver.read(arrow("a", CircuitTest.PAGES, List.of(plus(1, 5))));
       assertNotEquals(ids, driver.result.get("state").textValue());
       assertEquals(new Bag().add(row(1, 10L, 1L), -1).add(row(1, 15L, 2L), 1), changes(CircuitTest.SUMS, driver.changes));
     }
@@ -188,22 +189,16 @@ class TickLoopTest {
     stateless.output(1, empty(CircuitTest.PAGES), 1);
     stateless.seal();
     try (Driver driver = new Driver(sums(), 1)) {
-      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
-      driver.news();
-      assertTrue(driver.tick());
+      driver.read(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
       driver.commit();
       String ids = driver.ids;
       driver.loop.use(stateless);
-      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(2, 5))));
-      driver.news();
-      assertTrue(driver.tick());
+      driver.read(arrow("a", CircuitTest.PAGES, List.of(plus(2, 5))));
       assertEquals(Bag.of(row(2, 5)), changes(CircuitTest.PAGES, driver.changes));
       assertEquals(ids, driver.result.get("state").textValue());
       driver.commit();
       driver.loop.use(sums());
-      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 5))));
-      driver.news();
-      assertTrue(driver.tick());
+      driver.read(arrow("a", CircuitTest.PAGES, List.of(plus(1, 5))));
       assertEquals(new Bag().add(row(1, 10L, 1L), -1).add(row(1, 15L, 2L), 1), changes(CircuitTest.SUMS, driver.changes));
     }
   }
@@ -211,17 +206,15 @@ class TickLoopTest {
   @Test
   void aTickThatFailsTellsWhyAndTheNextOneSucceeds() throws IOException {
     try (Driver driver = new Driver(sums(), 1)) {
-      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
-      driver.news();
-      assertTrue(driver.tick());
+      driver.read(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
       driver.commit();
-      String known = driver.ids;
-      driver.ids = known.replaceAll("\"ids\":\\[\"[^\"]*\"", "\"ids\":[\"unknown\"");
+      String ids = driver.ids;
+      driver.ids = ids.replaceAll("\"ids\":\\[\"[^\"]*\"", "\"ids\":[\"unknown\"");
       driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 5))));
       driver.news();
       assertFalse(driver.tick());
       assertInstanceOf(StateLost.class, driver.loop.failure(""));
-      driver.ids = known;
+      driver.ids = ids;
       driver.loop.wake();
       driver.news();
       assertTrue(driver.tick());
@@ -235,7 +228,8 @@ class TickLoopTest {
       driver.news();
       assertTrue(driver.tick());  // that of the clock
       driver.commit();
-      driver.loop.add("gone", new KafkaReader("gone", "127.0.0.1:1", List.of("t"), Map.of("security.protocol", "PLAINTEXT")), "{\"t\":{\"0\":0}}");
+      KafkaReader gone = new KafkaReader("gone", "127.0.0.1:1", List.of("t"), Map.of("security.protocol", "PLAINTEXT"));
+      driver.loop.add("gone", gone, "{\"t\":{\"0\":0}}");
       assertEquals(List.of("gone"), driver.news());
       assertNotNull(driver.loop.failure("gone"));
       assertTrue(driver.tick());
@@ -260,7 +254,7 @@ class TickLoopTest {
         }
         long count = tick.state.weigh(id, 0, utf8("count"), State.NONE, c.weight());
         if (c.row().getInt(1) < 0) throw new IllegalStateException("negative");
-        tick.emit(this, InternalRow.fromSeq(scala.jdk.javaapi.CollectionConverters.asScala(List.<Object>of(c.row().getInt(0), (int) count)).toSeq()), 1);
+        tick.emit(this, new GenericInternalRow(new Object[] {c.row().getInt(0), (int) count}), 1);
       }
     }
   }
@@ -280,9 +274,7 @@ class TickLoopTest {
   @ValueSource(ints = {1, 2})
   void anOperatorThatThrowsLeavesNoChangeOfTheState(int partitions) throws IOException {
     try (Driver driver = new Driver(faulty(), partitions)) {
-      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
-      driver.news();
-      assertTrue(driver.tick());
+      driver.read(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
       driver.commit();
       driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(2, -1))));
       driver.news();
@@ -294,9 +286,7 @@ class TickLoopTest {
       assertTrue(driver.tick());
       driver.commit();
       driver.loop.use(faulty());
-      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(3, 1))));
-      driver.news();
-      assertTrue(driver.tick());
+      driver.read(arrow("a", CircuitTest.PAGES, List.of(plus(3, 1))));
       assertEquals(Bag.of(row(3, 2)), changes(CircuitTest.PAGES, driver.changes), "of the failed rows nothing was counted");
     }
   }
@@ -319,15 +309,11 @@ class TickLoopTest {
     Circuit first = filtered(pages, sums), second = filtered(pages, sums.where("k > 1"));
     first.warm(spark(), 1, null);
     try (Driver driver = new Driver(first, 1)) {
-      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10), plus(2, 20))));
-      driver.news();
-      assertTrue(driver.tick());
+      driver.read(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10), plus(2, 20))));
       driver.commit();
       second.warm(spark(), 1, first);
       driver.loop.use(second);
-      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 1), plus(2, 1))));
-      driver.news();
-      assertTrue(driver.tick());
+      driver.read(arrow("a", CircuitTest.PAGES, List.of(plus(1, 1), plus(2, 1))));
       assertEquals(new Bag().add(row(2, 20L, 1L), -1).add(row(2, 21L, 2L), 1), changes(CircuitTest.SUMS, driver.changes));
     }
   }
@@ -340,9 +326,7 @@ class TickLoopTest {
     try (Driver driver = new Driver(sums(), 1)) {
       state = driver.state;
       for (int n = 1; n <= 50; n++) {
-        driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
-        driver.news();
-        assertTrue(driver.tick());
+        driver.read(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
         if (n % 10 != 0) driver.commit();  // the others are repeated
       }
       ids = driver.ids;
@@ -350,9 +334,7 @@ class TickLoopTest {
     assertEquals(jobs, spark().sparkContext().dagScheduler().nextJobId());
     try (Driver driver = new Driver(sums(), 1, state)) {
       driver.ids = ids;
-      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 1))));
-      driver.news();
-      assertTrue(driver.tick());
+      driver.read(arrow("a", CircuitTest.PAGES, List.of(plus(1, 1))));
       Bag after = changes(CircuitTest.SUMS, driver.changes);
       assertEquals(new Bag().add(row(1, COMMITTED * 10, COMMITTED), -1).add(row(1, COMMITTED * 10 + 1, COMMITTED + 1), 1), after);
     }
