@@ -159,7 +159,7 @@ final class Reduce extends Operator {
 
   /** Applies the change of a group. */
   private void change(Tick tick, byte[] key, Group change, StreamClock clock) {
-    byte[] place = State.place(id, 0, key), stored = tick.state.get(place);
+    byte[] stored = tick.state.get(id, 0, key, State.NONE);
     if (appendOnly && calls.length == 0 && stored != null) return;  // the number of copies is not needed
     Group now = new Group();
     if (stored != null) buffer().decode(stored, now);
@@ -175,7 +175,7 @@ final class Reduce extends Operator {
         clock.expect(at);
       }
       byte[] bytes = buffer().encode(now);
-      if (!Arrays.equals(bytes, stored)) tick.state.put(id, place, bytes, stored == null);
+      if (!Arrays.equals(bytes, stored)) tick.state.put(id, 0, key, State.NONE, bytes, stored == null);
     }
     Object next = now.row(member);
     if (same(old, next) && !(tick.single && repeats && next instanceof Object[])) return;

@@ -50,20 +50,8 @@ public final class State {
     this.writes = new BatchedWrites(db);
   }
 
-  /** Returns the place of a key's value. A caller that reads and then writes the value with the same array saves a look-up. */
-  public static byte[] place(int operator, int port, byte[] key) { return place(operator, port, key, NONE); }
-
-  /** Returns the value of a key at a {@link #place}, or null. */
-  public byte[] get(byte[] place) { return read(place, true); }
-
   /** Returns the value, or null. */
   public byte[] get(int operator, int port, byte[] key, byte[] row) { return read(place(operator, port, key, row), row.length == 0); }
-
-  /** Writes the value of a key at a {@link #place}. `fresh`: it does not exist yet. */
-  public void put(int operator, byte[] place, byte[] value, boolean fresh) {
-    writeCached(place, value);
-    size(operator).put(place.length + value.length, fresh);
-  }
 
   /** Writes an entry. `fresh`: the entry does not exist yet. */
   public void put(int operator, int port, byte[] key, byte[] row, byte[] value, boolean fresh) {
@@ -195,7 +183,7 @@ public final class State {
    */
   public long[] sized(int operator) {
     Size size = size(operator);
-    if (size.changed) writeCached(place(operator, SIZE, NONE), size.bytes());
+    if (size.changed) writeCached(place(operator, SIZE, NONE, NONE), size.bytes());
     size.changed = false;
     long bytes = size.writes == 0 ? 0 : Math.round((double) size.entries * size.written / size.writes);
     return new long[] {size.entries, bytes, size.summed ? 1 : 0, size.sum, size.sum2};

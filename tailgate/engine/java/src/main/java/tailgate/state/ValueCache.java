@@ -35,9 +35,6 @@ final class ValueCache {
   private long[] slots = new long[FIRST_SLOTS];  // by hash: the hash of a key and 1 + the position of its entry, or 0
   private int count;  // of the slots that are used
   private int emptied;  // how often the cache was emptied
-  // the key that was searched last, and its position: a tick reads most values and then writes them, with the same array
-  private byte[] lastKey;
-  private int lastPosition;
 
   ValueCache(LongSupplier limit) { this.limit = limit; }
 
@@ -70,16 +67,8 @@ final class ValueCache {
   /** Returns the size in bytes. */
   long bytes() { return entries.length + (long) Long.BYTES * slots.length; }
 
-  /** Returns the position of a key's entry, or -1 if it is not known whether the key has a value. The array must not change later. */
+  /** Returns the position of a key's entry, or -1 if it is not known whether the key has a value. */
   int find(byte[] key) {
-    if (key != lastKey) {
-      lastPosition = search(key);
-      lastKey = key;
-    }
-    return lastPosition;
-  }
-
-  private int search(byte[] key) {
     int hash = hash(key), mask = slots.length - 1;
     for (int i = hash & mask; slots[i] != 0; i = i + 1 & mask) {
       int at = position(slots[i]);  // the entries of other hashes are not read: they are rarely in the processor's cache
@@ -131,8 +120,6 @@ final class ValueCache {
     int mask = slots.length - 1, i = hash & mask;
     while (position(slots[i]) != old) i = i + 1 & mask;
     slots[i] = (long) hash << 32 | at + 1;
-    lastKey = key;
-    lastPosition = at;
     return at;
   }
 
@@ -163,7 +150,6 @@ final class ValueCache {
   private void clear() {
     Arrays.fill(slots, 0);
     emptied++;
-    lastKey = null;
     count = 0;
     end = 0;
   }

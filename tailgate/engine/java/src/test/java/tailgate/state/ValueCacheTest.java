@@ -171,11 +171,8 @@ class ValueCacheTest {
           default -> {
             byte[] value = new byte[random.nextInt(8_000)];
             random.nextBytes(value);
-            byte[] place = State.place(OPERATOR, 0, key(k));
-            if (row.length == 0) {
-              assertArrayEquals(old, state.get(place));
-              state.put(OPERATOR, place, value, old == null);
-            } else state.put(OPERATOR, 0, key(k), row, value, old == null);
+            if (row.length == 0) assertArrayEquals(old, state.get(OPERATOR, 0, key(k), row));
+            state.put(OPERATOR, 0, key(k), row, value, old == null);
             entries.put(name(k, row), value);
           }
         }
