@@ -147,5 +147,5 @@ def test_an_index_applies_the_changes_of_a_usual_tick_at_once(rows: int, turns: 
     index = Index((Field("id", INT8),), AccessPath(16384, (0,), (0,), 1))
     changes = pa.table({"id": pa.array(range(rows), pa.int64()), WEIGHT: pa.array([1] * rows)})
     for moment, expected in ((1, first), (2, turns)):
-        assert len(list(index.apply(moment, NetChanges(changes)))) == expected
+        assert len(list(index.apply(moment, moment, NetChanges(changes)))) == expected
         assert (index.time, index.find((7,), 1)) == (moment, ((7,),))

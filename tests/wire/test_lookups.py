@@ -13,8 +13,11 @@ import pytest
 
 from tailgate.gateway.answers import index, lookups
 from tailgate.gateway.mirrors import tables
+from tailgate.gateway.mirrors.state import State
 from tailgate.gateway.serving.lookup_plans import AccessPath
+from tailgate.gateway.session.statements import parsing
 from tailgate.lake.types import BOOL, INT8, TEXT, TIMESTAMPTZ, Field, arrow_schema
+from testing.engine_process import until
 from tests.wire.live import ROWS, Live
 
 
@@ -69,8 +72,8 @@ def test_all_ways_agree_while_rows_change(live: Live, seed: int) -> None:
 def test_an_index_does_not_answer_while_it_has_a_part_of_a_tick(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     partly, complete, apply = threading.Event(), threading.Event(), index.Index.apply
 
-    def held(self: index.Index, time: int, changes: index.NetChanges) -> Iterator[None]:
-        for _ in apply(self, time, changes):
+    def held(self: index.Index, n: int, time: int, changes: index.NetChanges) -> Iterator[None]:
+        for _ in apply(self, n, time, changes):
             yield
             partly.set()
             while not complete.is_set():
@@ -87,6 +90,29 @@ def test_an_index_does_not_answer_while_it_has_a_part_of_a_tick(live: Live, monk
             assert [connection.execute(ask, (id,)).fetchall() for id in (0, 1)] == [[("new 0",)], [("new 1",)]]
         finally:
             complete.set()
+
+
+def test_an_index_answers_between_a_tick_and_the_turn_of_its_follower(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    progress, states = live.serving.progress, list[State]()
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+
+        def name(id: int) -> bytes | None:
+            result = connection.pgconn.exec_(b"SELECT name FROM v WHERE id = %d" % id)
+            assert result.error_message == b""
+            return result.get_value(0, 0)
+
+        wait_for_index(live, live.v.id, name)
+        assert name(0) == name(0) == b"name 0"
+        for id in (7, 8):
+            with monkeypatch.context() as patch:
+                patch.setattr(progress, "_tell", states.append)
+                patch.setattr(parsing, "read", None)  # without the index, the text would be parsed
+                time = live.model.tick({live.v.id: [((id, f"name {id}", 0.0), 1)]})
+                until(lambda: progress.time == time)  # noqa: B023  # called at once
+                assert name(id) == b"name %d" % id
+            live.loop.call_soon_threadsafe(progress._tell, states[-1])
+        live.tick([((7, "name 7", 0.0), -1), ((7, "new", 0.0), 1)])
+        assert (name(7), name(8)) == (b"new", b"name 8")
 
 
 @pytest.fixture
@@ -135,8 +161,8 @@ def test_an_index_is_filled_in_small_pieces() -> None:
     fields = (Field("id", INT8), Field("name", TEXT))
     rows = pa.table([range(10_000), ["name"] * 10_000, [1] * 10_000], schema=arrow_schema(fields, weight=True))
     filled = index.Index(fields, AccessPath(1, (0,), (0,), 2))
-    assert len(list(filled.apply(1, index.NetChanges(rows)))) == 10_000 / index.FIRST_PIECE_ROWS
-    assert len(list(filled.apply(2, index.NetChanges(rows)))) == 10_000 / index.PIECE_ROWS
+    assert len(list(filled.apply(1, 1, index.NetChanges(rows)))) == 10_000 / index.FIRST_PIECE_ROWS
+    assert len(list(filled.apply(2, 2, index.NetChanges(rows)))) == 10_000 / index.PIECE_ROWS
     assert filled.find((9_999,), 1) == ((9_999, b"name"),)
 
 

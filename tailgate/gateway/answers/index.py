@@ -47,11 +47,13 @@ def _bytes(rows: pa.Table) -> int:
 class Index:
     """An index of a relation by the columns of `path`.
 
-    `time`: the time of the rows, -1 before the first. While `apply` runs it is the earlier one, and some rows are newer.
+    `n`, `time`: the entry whose rows it has, and its time, -1 before the first. While `apply` runs they are the earlier ones, some rows are
+    newer, and `is_partial`.
     """
 
     def __init__(self, fields: Sequence[Field], path: AccessPath) -> None:
-        self.time = -1
+        self.n, self.time = 0, -1
+        self.is_partial = False
         self.hits = 0
         self.bytes = 0  # approximate
         self._moved: asyncio.Future[None] | None = None
@@ -84,20 +86,21 @@ class Index:
                 break
         return rows
 
-    def apply(self, time: int, changes: NetChanges) -> Iterator[None]:
-        """Applies the net changes of a time.
+    def apply(self, n: int, time: int, changes: NetChanges) -> Iterator[None]:
+        """Applies the net changes up to an entry and its time.
 
         Yields after each piece of a large batch, so that other tasks can run. Until the last one the index has its earlier time, at which
         it is not current.
         """
+        self.is_partial = True
         self.bytes += changes.bytes
         piece = FIRST_PIECE_ROWS if self.time < 0 else PIECE_ROWS
-        for n, part in enumerate(changes.parts):
+        for number, part in enumerate(changes.parts):
             for start in range(0, part.num_rows, piece):
-                self._put(part.slice(start, piece), deleted=n == 0)
+                self._put(part.slice(start, piece), deleted=number == 0)
                 if changes.rows > PIECE_ROWS:
                     yield
-        self.time = time
+        self.n, self.time, self.is_partial = n, time, False
         if self._moved is not None:
             self._moved.set_result(None)
             self._moved = None

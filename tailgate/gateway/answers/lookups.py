@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from tailgate.gateway.answers.index import ROW_BYTES, Index, NetChanges, Row
+from tailgate.gateway.answers.index import PIECE_ROWS, ROW_BYTES, Index, NetChanges, Row
 from tailgate.gateway.encode.remembered import Encoding
 from tailgate.gateway.encode.rows import description
+from tailgate.gateway.mirrors.entries import CachedEntry
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.resources.background import Background
 from tailgate.gateway.resources.budgets import Cache, Charge
@@ -109,9 +110,9 @@ class Lookups:
         index = self._indexes.get(lookup.way)
         if index is None or index.time < 0:
             return False
-        if not self._is_current(index, prepared):
+        if not self._advance(index, lookup.way, prepared):
             await asyncio.wait((index.moved(),), timeout=CATCH_UP_S)
-        return self._is_current(index, prepared)
+        return self._advance(index, lookup.way, prepared)
 
     def answer(self, sent: bytes, style: Style, scope: Hashable, may: Callable[[Plan], bool]) -> bytes | None:
         """Returns the complete response to a Query that matches a template and can be answered from an index, or None.
@@ -193,7 +194,7 @@ class Lookups:
         index = self._indexes.get(way)
         if index is not None:
             index.hits += 1
-            return index if self._is_current(index, prepared) else None
+            return index if self._advance(index, way, prepared) else None
         if way not in self._indexes:
             lookup_count = self._asked[way] = self._asked.get(way, 0) + 1
             by_key = sum(not w.declared for w in self._indexes)
@@ -215,6 +216,33 @@ class Lookups:
         if prepared.catalog_n != progress.catalog_n:
             return False
         return index.time == progress.time or (index.time >= 0 and not progress.changed_since(prepared, index.time))
+
+    def _advance(self, index: Index, way: AccessPath, prepared: Prepared) -> bool:
+        """Applies the ticks that an index lacks, if they are small. Returns whether it has the rows of the newest one.
+
+        The follower of the index has its turn some time after a tick. Look-ups before it, one of each client, would be parsed and bound,
+        and the next tick would find the event loop still busy with them.
+        """
+        if self._is_current(index, prepared):
+            return True
+        entries = self._serving.progress.entries_after(index.n)
+        if not entries or index.time < 0 or index.is_partial or prepared.catalog_n != self._serving.progress.catalog_n:
+            return False
+        errors = {item.errors for item in prepared.items if item.errors}
+        ticks: list[tuple[CachedEntry, NetChanges]] = []
+        for entry in entries:
+            if entry.header.catalog is not None or not errors.isdisjoint(entry.relations) or not entry.is_quick(way.relation):
+                return False  # the follower ends, or needs a thread
+            changes = entry.changes(way.relation)
+            if changes is not None and changes.num_columns != way.width + 1:
+                return False
+            ticks.append((entry, NetChanges(changes)))
+        if sum(net.rows for _, net in ticks) > PIECE_ROWS or not self._holds(sum(net.bytes for _, net in ticks)):
+            return False
+        for entry, net in ticks:
+            for _ in index.apply(entry.header.n, entry.header.time, net):
+                pass
+        return True
 
     def _fits(self, way: AccessPath) -> bool:
         """Returns whether there may be memory for an index, before the rows are read."""
@@ -239,12 +267,14 @@ class Lookups:
         idle = asyncio.get_running_loop().time()
         try:
             async for batch in changes:
+                if index.time >= 0 and batch.n <= index.n:  # a look-up has needed its changes before
+                    continue
                 net = NetChanges(batch.table)
                 if not self._holds(net.bytes):
                     log.info("there is no memory for an index of rows of relation %d", way.relation)
                     return
                 pause = FILL_PAUSE_S if index.time < 0 else 0.0
-                for _ in index.apply(batch.time, net):
+                for _ in index.apply(batch.n, batch.time, net):
                     await asyncio.sleep(pause)
                 await asyncio.sleep(0)  # other tasks have a turn between the ticks of an index that is many ticks behind
                 now = asyncio.get_running_loop().time()

@@ -94,8 +94,10 @@ class EndpointReader:
         lookup, write = bound.lookup, bound.write_found
         if lookup is None or write is None or _past_time(query, rows) is not None:
             return None
-        time = self._serving.progress.time  # before the rows: the mirrors' thread may advance after they are found
-        matches = self._lookups.rows(lookup, query, values)
+        progress = self._serving.progress
+        time, matches = progress.time, self._lookups.rows(lookup, query, values)
+        while matches is not None and time != progress.time:  # the mirrors' thread may advance while rows are found
+            time, matches = progress.time, self._lookups.rows(lookup, query, values)
         if matches is None:
             return None
         objects = [write(row) for row in matches]

@@ -23,6 +23,7 @@ from tailgate.lake.log.entry import Entry, Header
 KEPT = 2000  # entries: five minutes at six ticks a second; the log never removes younger ones
 KEPT_BYTES = 64 << 20  # of decoded and derived data, checked at each CHECKED_EVERY-th entry; a larger entry is served and evicted first
 CHECKED_EVERY = 16
+QUICK_BYTES = 64 << 10  # up to this size the event loop decodes a section itself: 50 µs, the cost of a thread switch
 TIMES_KEPT = 100_000  # entry times, 16 bytes each: a follower's first entry is found without reading the log
 
 
@@ -62,9 +63,10 @@ class CachedEntry:
                 self._put(relation, self._entry.changes(relation))
             return self._memo[relation]
 
-    def is_decoded(self, relation: int) -> bool:
-        """Returns whether `changes` of a relation takes no time."""
-        return relation in self._memo
+    def is_quick(self, relation: int) -> bool:
+        """Returns whether `changes` of a relation takes less time than a thread switch."""
+        section = self.header.section(relation)
+        return section is None or section.length <= QUICK_BYTES or relation in self._memo
 
     def derived(self, key: Hashable) -> tuple[bool, pa.Table | None]:
         """Returns whether `derive` has stored a value under the key, and the value (maybe None)."""

@@ -36,7 +36,6 @@ from tailgate.sql.render.duckdb import arguments
 
 MAINTAINED_ROWS = 5_000_000  # in all relations of a followed query, which copies them: about 100 bytes a row
 RESULT_ROWS = 1_000_000  # in the result of a followed query, which is compared as a whole after each change
-INLINE_BYTES = 64 << 10  # up to this size the event loop decodes a section itself: 50 µs, the cost of a thread switch
 FOLLOW_A_VIEW = "Create a materialized view of it and follow that."
 RESULT = 0  # relation id of the mirror that holds a query's result; no catalog item has it
 
@@ -92,8 +91,7 @@ class RelationFeed:
         return total([rows], self._schema)
 
     def inline(self, entry: CachedEntry) -> bool:
-        section = entry.header.section(self._relation)
-        return section is None or section.length <= INLINE_BYTES or entry.is_decoded(self._relation)
+        return entry.is_quick(self._relation)
 
     def close(self) -> None:
         pass

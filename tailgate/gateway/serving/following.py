@@ -35,13 +35,15 @@ RunInThread = Callable[..., Awaitable[Any]]
 class Batch:
     """Net changes of one time, with `__weight` as last column.
 
-    A `table` of None says that nothing has changed up to and including `time`.
+    A `table` of None says that nothing has changed up to and including `time`. `n`: the number of the newest entry that it includes;
+    a view of samples has none.
     """
 
     time: int
     table: pa.Table | None
     entry: CachedEntry | None = None  # the log entry, which caches what all its followers share
     feed: Hashable = None
+    n: int = 0
 
     @property
     def released(self) -> Mapping[str, int]:
@@ -125,7 +127,7 @@ async def follow(
     if snapshot:
         rows = await run_in_thread(feed.rows, n, after)
         if failing.error is None:
-            yield Batch(after, rows)
+            yield Batch(after, rows, n=n)
         else:
             withheld.append(rows)
     if not feed.items:
@@ -147,14 +149,14 @@ async def follow(
             elif withheld:
                 table = total([*withheld, *([] if table is None else [table])], withheld[0].schema)
                 withheld.clear()
-                yield Batch(read, table)
+                yield Batch(read, table, n=n)
                 read = None
             elif table is not None and table.num_rows:
-                yield Batch(read, table, entry, feed.key)
+                yield Batch(read, table, entry, feed.key, n)
                 read = None
         failing.check()
         if read is not None:
-            yield Batch(read, None)
+            yield Batch(read, None, n=n)
         await progress.wait_entry(n)
 
 

@@ -75,19 +75,21 @@ def test_an_index_gives_the_same_bytes(web: Web) -> None:
     assert web.get("/users/1") == ANN
 
 
-def test_the_time_of_rows_in_memory_is_not_later_than_they_are() -> None:
-    """Else a stream that begins with them misses a change. The mirrors' thread may advance at any moment."""
+def test_rows_in_memory_have_their_time() -> None:
+    """Else a stream that begins with them misses a change or repeats one. The mirrors' thread may advance at any moment."""
     progress = SimpleNamespace(time=5)
+    times = iter((5, 6, 6))
 
     def rows(*arguments: object) -> list[tuple[int]]:
-        progress.time = 6
-        return [(1,)]
+        progress.time = next(times)
+        return [(progress.time,)]
 
     lookups: Any = SimpleNamespace(rows=rows)
     serving: Any = SimpleNamespace(progress=progress)
-    bound: Any = SimpleNamespace(lookup="", write_found=lambda row: b"{}", query=SimpleNamespace(single=True))
+    bound: Any = SimpleNamespace(lookup="", write_found=lambda row: b"%d" % row, query=SimpleNamespace(single=True))
     query: Any = SimpleNamespace(plan=SimpleNamespace(failed_at=None))
-    assert EndpointReader(serving, lookups).page_in_memory(bound, query, (), Range()) == Page(5, [b"{}"])
+    assert EndpointReader(serving, lookups).page_in_memory(bound, query, (), Range()) == Page(5, [b"5"])
+    assert EndpointReader(serving, lookups).page_in_memory(bound, query, (), Range()) == Page(6, [b"6"])
 
 
 def test_paths(web: Web) -> None:
