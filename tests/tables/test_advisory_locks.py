@@ -30,7 +30,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.writer.log_writer import open_epoch
 from testing.engine_process import until
 from tests.tables.test_crash import engine
-from tests.tables.world import Served, World
+from tests.tables.world import Served, World, leave
 
 Sql = psycopg.Connection[Any]
 WAITS_S = 0.3  # after which a statement that is not answered waits for a lock
@@ -60,9 +60,15 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 @pytest.fixture
 def sessions(world: World, threads: ThreadPoolExecutor) -> Iterator[tuple[Sql, Sql]]:
-    """Sessions of different gateways. They end before `threads` waits for statements that a failed test has begun."""
-    with connected(world.gateways[0]) as first, connected(world.gateways[1]) as second:
-        yield first, second
+    """Sessions of different gateways. Statements that a failed test has begun end before their connections are closed."""
+    both = (connected(world.gateways[0]), connected(world.gateways[1]))
+    yield both
+    for session in both:
+        if not session.closed:
+            leave(session)
+    threads.shutdown()
+    for session in both:
+        session.close()
 
 
 def begun(connection: Sql, sql: str, threads: ThreadPoolExecutor) -> Future[Any]:

@@ -9,6 +9,8 @@ A tick only commits the writes of the inbox.
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import sys
 import threading
 from collections.abc import Callable
@@ -16,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import uvloop
 
 from tailgate.engine.runtime.control.advisory_locks import AdvisoryLocks
@@ -200,6 +203,15 @@ class World:
         for gateway in self.gateways:
             gateway.close()
         self.engine.close()
+
+
+def leave(connection: psycopg.Connection[Any]) -> None:
+    """Ends a connection that a thread may wait for, as a client that crashes does.
+
+    After `close`, the thread would read the memory of libpq's connection, which may be that of the next one: it takes that one's answers.
+    """
+    with socket.socket(fileno=os.dup(connection.fileno())) as own:
+        own.shutdown(socket.SHUT_RDWR)
 
 
 if __name__ == "__main__":  # an engine in a separate process, which tests kill

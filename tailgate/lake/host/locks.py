@@ -53,10 +53,10 @@ class Lock:
         files.rename(mine, self._path)
 
     def release(self) -> None:
-        """Releases the lock. May be called again."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        """Releases the lock. May be called again, also by another thread at the same time."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
         _held.discard(self)
 
     def _locked(self, operation: int) -> bool:
