@@ -20,6 +20,8 @@ BIN := .venv/bin
 FAST := "not long and not clients"
 # Processes that share the tests, more than cores: a test waits for servers and JVMs a third of its time (tests/distribution.py).
 JOBS ?= 3
+# Seconds after which a test of `make test-long` that is not marked `long` has failed.
+TIMEOUT := 14400
 # How long `make test-soak` injects faults.
 SECONDS ?= 3600
 MAVEN := $(MVN) -B -q -Dstyle.color=never $(MAVEN_ARGUMENTS)
@@ -73,14 +75,14 @@ python: setup
 	@echo "test: Python"
 	@$(BIN)/python -m pytest -m $(FAST) -n $(JOBS) $(ARGS) || \
 	  { echo "test: running the tests that failed again, alone; one that passes now has a race, which is a defect, too"; \
-	    $(BIN)/python -m pytest -m $(FAST) --last-failed --last-failed-no-failures none $(ARGS); }
+	    $(BIN)/python -m pytest -m $(FAST) -n 1 --last-failed --last-failed-no-failures none $(ARGS); }
 
 test-long: setup ## 10,000 random views, 100,000 random statements (hours), random tests with 20 seeds, then the tests that are marked long: ARGS="-k kill"
 	@echo "test: the law"
-	@TAILGATE_CASES=$${TAILGATE_CASES:-10000} $(BIN)/python -m pytest tests/engine/plan/test_law.py
+	@TAILGATE_CASES=$${TAILGATE_CASES:-10000} $(BIN)/python -m pytest --timeout $(TIMEOUT) tests/engine/plan/test_law.py
 	@echo "test: random statements"
 	@TAILGATE_STATEMENTS=$${TAILGATE_STATEMENTS:-100000} TAILGATE_MAINTAINED=$${TAILGATE_MAINTAINED:-500} \
-	  TAILGATE_VIEWS=$${TAILGATE_VIEWS:-2400} $(BIN)/python -m pytest tests/generator tests/engine/plan/test_generated.py
+	  TAILGATE_VIEWS=$${TAILGATE_VIEWS:-2400} $(BIN)/python -m pytest --timeout $(TIMEOUT) tests/generator tests/engine/plan/test_generated.py
 	@echo "test: random choices with other seeds"
 	@TAILGATE_SEEDS=$${TAILGATE_SEEDS:-20} $(BIN)/python -m pytest -m "random and not spark and not kafka and not long and not clients"
 	@echo "test: the tests that are marked long"

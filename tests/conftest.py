@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests import distribution
+from tests import distribution, limits
 
 if TYPE_CHECKING:
     from tailgate.embedded.kafka import Kafka
@@ -63,6 +63,7 @@ def _java_version() -> str:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(distribution)
+    config.pluginmanager.register(limits)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

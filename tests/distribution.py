@@ -68,5 +68,26 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             return group(nodeid)
 
+        def schedule(self) -> None:
+            """Also gives a process that replaces another one a second group: it runs its last test when it knows what follows."""
+            super().schedule()
+            for node in self.nodes:
+                self._reschedule(node)
+
+        def remove_node(self, node: Any) -> str | None:
+            """Returns the test during which the process ended. Only the tests after it are run by others.
+
+            xdist would run it again, and would give the next process the groups that have ended, for which that process reports nothing:
+            the run would wait forever.
+            """
+            units = self.assigned_work[node]
+            pending = [nodeid for unit in units.values() for nodeid, is_complete in unit.items() if not is_complete]
+            for nodeid in pending[:1]:
+                units[group(nodeid)][nodeid] = True
+            for name in [name for name, unit in units.items() if all(unit.values())]:
+                del units[name]
+            super().remove_node(node)
+            return pending[0] if pending else None
+
     config.option.loadscopereorder = False
     return Groups(config, log)

@@ -59,9 +59,10 @@ def test_a_reader_that_the_engine_wakes_makes_no_requests(lake: Lake, s3: S3) ->
     newest = reader.log.newest()
     assert newest is not None
     waiting = Wake(reader)
-    waiting.start(newest.n)
+    waiting.start(newest.n - 1)  # so that `wait` returns when the engine answers
     while not waiting.answering:
         waiting.wait()
+    waiting.seen(newest.n)
     s3.requests()
     appending = Timer(WAIT_S, writer.append)
     appending.start()
