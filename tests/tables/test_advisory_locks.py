@@ -164,7 +164,7 @@ def test_the_end_of_a_session_releases_its_locks(sessions: tuple[Sql, Sql], thre
 
 
 def test_an_error_releases_the_locks_of_the_transaction(sessions: tuple[Sql, Sql]) -> None:
-    """Those since the last savepoint, if there is one. PostgreSQL does not wait for ROLLBACK either."""
+    """With a savepoint, it releases the locks that were taken since. PostgreSQL does not wait for ROLLBACK either."""
     first, second = sessions
     first.execute("BEGIN; SELECT pg_advisory_xact_lock(1); SAVEPOINT s; SELECT pg_advisory_xact_lock(2)")
     with pytest.raises(DivisionByZero):

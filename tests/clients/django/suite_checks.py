@@ -1,4 +1,4 @@
-"""Runs Django's own tests of introspection, schema changes and constraints, of its source distribution, in a schema that is dropped afterwards.
+"""Runs Django's own tests of introspection, schema changes and constraints, in a schema that is dropped afterwards.
 
 With names of test modules, such as `schema.tests.SchemaTests.test_add_field`, it runs these only.
 """

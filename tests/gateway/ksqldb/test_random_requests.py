@@ -25,12 +25,12 @@ from tests.gateway.ksqldb.random_requests import Request, request
 from tests.gateway.ksqldb.world import STREAM, TABLE, Api, KsqldbWorld
 
 FAST, LONG = int(os.environ.get("TAILGATE_FUZZ", 400)), 1_000_000
-ITEMS_EVERY = 2_000  # requests, after which what they have created is dropped
+ITEMS_EVERY = 2_000  # requests, after which their streams and tables are dropped
 ANSWER_S = 30.0
 STREAM_S = 0.05  # wait for the end of a response that may have none
 PROGRESS_S = 30.0
 GROWTH_MIB = 200  # of this process, after the first tenth of the requests
-STATUSES = frozenset((200, 307, 400, 404, 405, 406, 415, 503))  # 503: there is no broker
+STATUSES = frozenset((200, 307, 400, 404, 405, 406, 415, 503))  # 503: the world has no broker
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -42,7 +42,7 @@ class Client:
         self._socket: socket.socket | None = None
 
     def send(self, sent: Request) -> tuple[int, bytes]:
-        """Returns the status and the body of the response: what has arrived of it, if it may have no end."""
+        """Returns the status and the body of the response, or the part that has arrived of one that may have no end."""
         if self._socket is None:
             self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=ANSWER_S)
         head = [f"{sent.method} {sent.path} HTTP/1.1", "Host: localhost", *(f"{name}: {value}" for name, value in sent.headers)]

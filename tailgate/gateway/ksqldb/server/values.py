@@ -73,7 +73,7 @@ LOADED: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@cache  # psycopg keeps each class of a loader, so a connection must not have classes of its own
+@cache  # psycopg keeps each class of a loader, so connections share them
 def _loader(function: Callable[[bytes], bytes]) -> type[Loader]:
     class JsonLoader(Loader):
         """A loader that returns a value's JSON."""
