@@ -6,6 +6,7 @@ Source: streaming-sql.md 1.1 to 1.3, for the messages.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from math import isfinite
 from typing import Any
@@ -169,7 +170,8 @@ def milliseconds(value: Any, type: Type) -> int:
         case float() | Decimal() if isfinite(value) and value == int(value):
             return int(value)
         case str() if value.strip().lstrip("-").isdigit():
-            return int(value)
+            with suppress(ValueError):  # of two signs or too many digits
+                return int(value)
     raise DataException(NO_TIME)
 
 

@@ -5,6 +5,7 @@ Source: PostgreSQL 15, src/backend/utils/misc/guc.c for the messages.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 
@@ -16,6 +17,7 @@ from tailgate.lake.errors import (
     TailgateError,
 )
 from tailgate.lake.types import TIMESTAMPTZ
+from tailgate.sql.lexer.tokens import INTEGER_DIGITS_MAX
 from tailgate.values.booleans import WORDS as BOOLEAN_WORDS
 from tailgate.values.registry import read_text
 from tailgate.values.times import zones
@@ -24,6 +26,7 @@ from tailgate.values.times.calendar import INFINITIES_TIME
 INTEGER = re.compile(r"\s*[+-]?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9]\d*)")
 OCTAL = re.compile(r"[+-]?0[0-7]+")
 REAL = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+LONG = 1 << 63  # no setting has as large an integer
 VALUE_CHARACTERS_MAX = 10_000  # of a setting's name and value together
 
 
@@ -62,16 +65,19 @@ def _in_range(setting: Setting, number: float, unit: str = "") -> None:
 
 
 def _number(setting: Setting, value: str, *, whole: bool = True) -> tuple[float, str]:
-    """Returns the number at the start of a value, and the unit behind it, as strtol and strtod of C read them. Raises 22023."""
+    """Returns the number at the start of a value, and the unit behind it, as strtol and strtod of C read them. Raises 22023.
+
+    `whole`: whether it is for an integer; then it is at most LONG.
+    """
     match = INTEGER.match(value) if whole else None
     if match is not None and value[match.end() : match.end() + 1] not in (".", "e", "E"):
         digits = match[0].strip()
-        number: float = int(digits, 8 if OCTAL.fullmatch(digits) else 0)
+        number: float = math.inf if len(digits) > INTEGER_DIGITS_MAX else int(digits, 8 if OCTAL.fullmatch(digits) else 0)
     elif (match := REAL.match(value)) is not None:
         number = float(match[0])
     else:
         raise _wrong(setting, value)
-    return number, value[match.end() :].strip()
+    return max(-LONG, min(number, LONG)) if whole else number, value[match.end() :].strip()
 
 
 def _rounded(setting: Setting, value: str, number: float) -> int:

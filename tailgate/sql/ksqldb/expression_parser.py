@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from tailgate.lake.errors import StatementTooComplex, SyntaxError_
+from tailgate.lake.errors import DatatypeMismatch, StatementTooComplex, SyntaxError_
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb.names import RESERVED
 from tailgate.sql.ksqldb.tokens import tokens
-from tailgate.sql.lexer.tokens import Cursor
+from tailgate.sql.lexer.tokens import INTEGER_DIGITS_MAX, Cursor
 
 DEPTH_MAX = 60  # nested expressions: a level takes up to 9 frames of Python's stack, which holds 1000
 COMPARISONS = ("=", "<>", "!=", "<=", ">=", "<", ">")
@@ -201,6 +201,8 @@ def _literal(cursor: KsqldbCursor) -> e.Constant:
     if cursor.token.kind == "word" and cursor.position == token.position + len(token.text):
         raise SyntaxError_("identifiers must not start with a digit; surround the identifier with double quotes", position=token.position)
     if token.kind == "integer":
+        if len(token.value) > INTEGER_DIGITS_MAX:
+            raise DatatypeMismatch(f"{token.value} is out of the range of BIGINT", position=token.position)
         return e.Constant(int(token.value), token.position)
     # a number with an exponent is a DOUBLE, others are DECIMAL
     return e.Constant(float(token.value) if "e" in token.value.lower() else Decimal(token.value), token.position)

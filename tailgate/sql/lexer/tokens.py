@@ -24,6 +24,7 @@ Kind = Literal["word", "quoted", "string", "bits", "integer", "decimal", "parame
 
 T = TypeVar("T")
 C = TypeVar("C", bound="Cursor")
+INTEGER_DIGITS_MAX = 4_300  # Python reads at most as many
 NAME_BYTES_MAX = 63  # NAMEDATALEN - 1; longer names are truncated, as in PostgreSQL
 
 
@@ -328,8 +329,8 @@ class Cursor:
         return self.advance().value
 
     def integer(self) -> int:
-        """Consumes an integer and returns it. Raises a syntax error if there is none."""
-        if self.token.kind != "integer":
+        """Consumes an integer and returns it. Raises a syntax error if there is none, or one with too many digits."""
+        if self.token.kind != "integer" or len(self.token.value) > INTEGER_DIGITS_MAX:
             raise self.error()
         return int(self.advance().value)
 

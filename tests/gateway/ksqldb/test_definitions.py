@@ -194,6 +194,23 @@ def test_bodies_are_utf_8_with_whole_characters(api: Api) -> None:
     assert api.request("POST", "/ksql", b'\xef\xbb\xbf{"ksql": "SHOW STREAMS;"}')[0] == 200
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE STREAM long AS SELECT sensor, {} AS n FROM readings EMIT CHANGES;",
+        "CREATE STREAM long AS SELECT sensor FROM readings WHERE reading IN (1.5, '{}') EMIT CHANGES;",
+        "CREATE STREAM long (n INT) WITH (kafka_topic = 'long', value_format = 'json', partitions = {});",
+        "CREATE STREAM long (n INT) WITH (kafka_topic = 'long', value_format = 'json', partitions = '{}');",
+        "CREATE STREAM long (n DECIMAL({}, 2)) WITH (kafka_topic = 'readings', value_format = 'json');",
+        "SET 'ksql.functions.collect_list.limit' = '{}';",
+        "CREATE STREAM long (n INT) WITH (kafka_topic = 'long', value_format = 'json', partitions = '²');",
+    ],
+)
+def test_numbers_with_too_many_digits_are_refused(api: Api, text: str) -> None:
+    status, document = api.failed("/ksql", {"ksql": text.format("9" * 5_000)})
+    assert (status, document["error_code"] // 100) == (400, 400)
+
+
 def test_a_target_of_inserts_may_be_a_keyword(api: Api, world: KsqldbWorld) -> None:
     """DESCRIBE STREAMS lists the streams."""
     status, document = api.failed("/inserts-stream", b'{"target": "STREAMS"}\n')

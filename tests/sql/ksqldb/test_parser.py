@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from tailgate.lake.errors import InvalidParameterValue, StatementTooComplex, SyntaxError_, TailgateError
+from tailgate.lake.errors import DatatypeMismatch, InvalidParameterValue, StatementTooComplex, SyntaxError_, TailgateError
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, expression, type_name
 from tailgate.sql.ksqldb.expressions import (
     Between,
@@ -203,6 +203,8 @@ def test_statements(text: str, value: object) -> None:
         ("SELECT a FROM s; LIST STREAMS", SyntaxError_, 17),
         ("INSERT INTO s (a) SELECT a FROM s", SyntaxError_, 18),
         ("SELECT " + "(" * 1000 + "1" + ")" * 1000 + " FROM s", StatementTooComplex, 67),
+        ("SELECT " + "9" * 5_000 + " FROM s", DatatypeMismatch, 7),
+        ("SELECT a FROM s LIMIT " + "9" * 5_000, SyntaxError_, 22),
         ("CREATE STREAM s (a " + "ARRAY<" * 1000 + "INT" + ">" * 1000 + ")", StatementTooComplex, 379),
     ],
 )

@@ -15,6 +15,7 @@ from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.name_lookup import find_argument
 from tailgate.sql.binder.types.literals import literal, numeric_of
 from tailgate.sql.grammar.names import position
+from tailgate.sql.lexer.tokens import INTEGER_DIGITS_MAX
 from tailgate.sql.plan import (
     Literal,
     Scalar,
@@ -27,7 +28,7 @@ def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Scalar:
     if node.is_string:
         return Literal(node.this, UNKNOWN, at)
     text = node.this
-    if text.isdigit():
+    if text.isdigit() and len(text) <= INTEGER_DIGITS_MAX:
         value = int(text)
         for type in (INT4, INT8):
             if value <= RANGES[type.name][1]:
@@ -49,6 +50,8 @@ def bind_boolean(binder: ExpressionBinder, node: exp.Boolean) -> Scalar:
 
 
 def bind_parameter(binder: ExpressionBinder, node: exp.Parameter) -> Scalar:
+    if len(node.name) > INTEGER_DIGITS_MAX:
+        raise UndefinedParameter(f"there is no parameter ${node.name}", position=position(node))
     number = int(node.name)
     if (argument := find_argument(binder, number, position(node))) is not None:
         return argument

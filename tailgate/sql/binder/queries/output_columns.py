@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from tailgate.lake.errors import AmbiguousColumn, InvalidColumnReference, SyntaxError_
 from tailgate.sql.grammar.names import position
+from tailgate.sql.lexer.tokens import INTEGER_DIGITS_MAX
 from tailgate.sql.plan import Case, Scalar
 from tailgate.sql.plan.correlation import subqueries_of
 from tailgate.sql.plan.rewriting import walk
@@ -101,7 +102,7 @@ def by_number(node: exp.Expr, outputs: list[Output], clause: str) -> Output | No
     if not isinstance(inner, exp.Literal):
         return None
     at = position(node)
-    if inner.is_string or not inner.this.isdigit():
+    if inner.is_string or not inner.this.isdigit() or len(inner.this) > INTEGER_DIGITS_MAX:
         raise SyntaxError_(f"non-integer constant in {clause}", position=at)
     number = -int(inner.this) if isinstance(node, exp.Neg) else int(inner.this)
     if not 1 <= number <= len(outputs):

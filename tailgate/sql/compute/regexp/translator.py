@@ -97,7 +97,7 @@ class _Translator:
     def _quantifier(self) -> str:
         text = self._peek()
         if text == "{":
-            match = re.compile(r"\{(\d+)(,(\d*))?\}").match(self.pattern, self.at)
+            match = re.compile(r"\{(\d{1,99})(,(\d{0,99}))?\}").match(self.pattern, self.at)
             if match is None:
                 raise invalid("invalid repetition count(s)")
             low, high = int(match[1]), int(match[3]) if match[3] else int(match[1])

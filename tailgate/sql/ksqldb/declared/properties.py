@@ -14,6 +14,7 @@ from tailgate.sql.ksqldb.expression_parser import KsqldbCursor
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
 from tailgate.sql.ksqldb.query_parser import duration
+from tailgate.sql.lexer.tokens import INTEGER_DIGITS_MAX
 
 SUPPORTED = frozenset(
     """KAFKA_TOPIC FORMAT KEY_FORMAT VALUE_FORMAT PARTITIONS REPLICAS RETENTION_MS KEY_DELIMITER VALUE_DELIMITER
@@ -268,7 +269,7 @@ def _number(properties: dict[str, s.PropertyValue], name: str, position: int) ->
     value = properties.get(name)
     if value is None:
         return None
-    if isinstance(value, str) and value.isdigit():
+    if isinstance(value, str) and value.isdecimal() and len(value) <= INTEGER_DIGITS_MAX:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= NUMBERS[name]:
         raise InvalidParameterValue(

@@ -14,6 +14,7 @@ from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.typed.values import ConstantValue, Typed
+from tailgate.sql.lexer.tokens import INTEGER_DIGITS_MAX
 
 INT_MAX, BIGINT_MAX = 2**31 - 1, 2**63 - 1
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
@@ -47,13 +48,15 @@ def constant(value: ConstantValue, position: int) -> Typed:
 
 
 def number_of(text: str, position: int) -> Typed | None:
-    """Returns the number in a text, or None."""
+    """Returns the number in a text, or None, also for an integer with too many digits."""
     match = NUMBER.fullmatch(text.strip())
     if match is None:
         return None
     if match[2]:
         return constant(float(match[0]), position)
-    return constant(Decimal(match[0]) if "." in match[1] else int(match[0]), position)
+    if "." in match[1]:
+        return constant(Decimal(match[0]), position)
+    return None if len(match[0]) > INTEGER_DIGITS_MAX else constant(int(match[0]), position)
 
 
 def boolean_of(text: str) -> Typed | None:

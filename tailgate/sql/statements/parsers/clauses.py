@@ -135,7 +135,7 @@ def option_value(cursor: Parser) -> OptionValue:
     negative = cursor.accept("-")
     token = cursor.token
     if token.kind == "integer":
-        return -int(cursor.advance().value) if negative else int(cursor.advance().value)
+        return -cursor.integer() if negative else cursor.integer()
     if token.kind == "decimal":
         return -float(cursor.advance().value) if negative else float(cursor.advance().value)
     if negative or token.kind not in ("word", "quoted", "string"):
