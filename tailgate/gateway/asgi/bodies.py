@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Awaitable
+from typing import Any
 
 import anyio
 from starlette.requests import ClientDisconnect, Request
@@ -14,6 +16,17 @@ from tailgate.gateway.asgi.refusals import Refused
 async def body(request: Request, most: int = limits.BODY_BYTES_MAX) -> bytes:
     """Returns the body of a request with at most `most` bytes. Raises 413, and 400 if it does not arrive within BODY_S."""
     return await _within(_read(request, most), limits.BODY_S)
+
+
+def json_of(data: bytes) -> Any:
+    """Returns the JSON value of a body in UTF-8. Raises ValueError, also for half of a surrogate pair, which is not a character."""
+    try:
+        value = json.loads(data.decode("utf-8-sig"))  # of bytes, json also reads halves of surrogate pairs and UTF-16
+        if b"\\u" in data:
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError as error:
+        raise ValueError("the JSON value is nested too deeply") from error
+    return value
 
 
 async def _read(request: Request, most: int) -> bytes:

@@ -10,7 +10,6 @@ needs a header field that such a page cannot send (`Tailgate-Console`), and the 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 from collections.abc import Awaitable, Callable
@@ -25,7 +24,7 @@ from starlette.types import ASGIApp
 
 from tailgate.gateway.asgi import refusals
 from tailgate.gateway.asgi.access import Access
-from tailgate.gateway.asgi.bodies import body
+from tailgate.gateway.asgi.bodies import body, json_of
 from tailgate.gateway.asgi.refusals import CHALLENGE, Refused
 from tailgate.gateway.asgi.responses import Failure, Streamed, begun
 from tailgate.gateway.asgi.sessions import Session, Sessions
@@ -86,12 +85,14 @@ class Console:
 
 def _text(data: bytes) -> str:
     """Returns the statement of a request. Raises 400."""
-    with contextlib.suppress(ValueError, RecursionError):  # a half of a surrogate pair is not a character
-        document = json.loads(data.decode())
-        text = document.get("sql") if isinstance(document, dict) else None
-        if isinstance(text, str) and b"\0" not in text.encode():
-            return text
-    raise Refused(400, 'The body must be a JSON object with the text "sql"')
+    try:
+        document = json_of(data)
+    except ValueError:
+        document = None
+    text = document.get("sql") if isinstance(document, dict) else None
+    if not isinstance(text, str) or "\0" in text:
+        raise Refused(400, 'The body must be a JSON object with the text "sql"')
+    return text
 
 
 def _guarded(endpoint: Endpoint) -> Endpoint:

@@ -124,6 +124,7 @@ def test_requests_of_other_sites_are_refused(web: Web) -> None:
     assert web.request("POST", "/statement", statement)[0] == 403
     assert web.request("POST", "/statement", statement, Origin="https://evil.example", **mark)[0] == 403
     assert web.request("POST", "/statement", statement, Origin=f"http://127.0.0.1:{web.port}", **mark)[0] == 200
+    assert web.request("POST", "/statement", b'\xef\xbb\xbf{"sql": "SELECT 1"}', **mark)[0] == 200
     assert web.request("POST", "/statement", statement, Host="evil.example", **mark)[0] == 403
     assert web.request("GET", "/", Host="evil.example")[0] == 403
     for body in (b"", b"[]", b'{"sql": 1}', b'{"sql": "SELECT \\u0000"}', b"\xff", b"[" * 9_999, *HALVES):

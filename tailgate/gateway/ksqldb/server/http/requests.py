@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tailgate.gateway.asgi.bodies import json_of
 from tailgate.gateway.ksqldb.server.http import errors
 from tailgate.gateway.ksqldb.server.http.errors import ApiError
 from tailgate.sql.ksqldb.declared.refusals import property_name
@@ -42,10 +43,8 @@ def statement_request(body: bytes, *names: str) -> StatementRequest:
 def parsed(body: bytes) -> dict[str, Any]:
     """Returns the JSON object of a body. Raises 400."""
     try:
-        document = json.loads(body.decode("utf-8-sig"))  # of bytes, it also reads halves of surrogate pairs and UTF-16
-        if b"\\u" in body:
-            json.dumps(document, ensure_ascii=False).encode()  # a half of a surrogate pair is not a character
-    except (ValueError, RecursionError):
+        document = json_of(body)
+    except ValueError:
         raise ApiError(errors.BAD_REQUEST, "Malformed JSON in the request body") from None
     if not isinstance(document, dict):
         raise ApiError(errors.BAD_REQUEST, "The request body must be a JSON object")
