@@ -86,7 +86,7 @@ class Translator:
             case e.FunctionCall():
                 return self._call(expression)
             case e.Operation("+" | "-" | "*" | "/" | "%" as sign, operands):
-                return arithmetic(sign, self._all(operands), expression.position)
+                return arithmetic(sign, self._all(operands), expression.position, is_pulled=self.scope.is_pulled)
             case e.Operation("||", operands):
                 return call("concat", self._all(operands), expression.position)
             case e.Operation("not" | "and" | "or" as sign, operands):

@@ -3,7 +3,7 @@
     INT      wraps around, as in Java; so does BIGINT
     DOUBLE   a division by zero is an infinity or NaN
     DECIMAL  precision and scale of the result follow from those of the operands
-    VARCHAR  + is concatenation
+    VARCHAR  + is concatenation; a NULL is the text null, as in Java
 
 Another division by zero fails.
 
@@ -20,11 +20,15 @@ from tailgate.sql.ksqldb.typed.values import Typed, coerced
 WRAPPING = {"+": "ksqldb_plus", "-": "ksqldb_minus", "*": "ksqldb_times"}
 
 
-def arithmetic(sign: str, operands: list[Typed], position: int) -> Typed:
-    """Returns a sum, difference, product, quotient or remainder, or a negation. Raises 42804."""
+def arithmetic(sign: str, operands: list[Typed], position: int, *, is_pulled: bool = False) -> Typed:
+    """Returns a sum, difference, product, quotient or remainder, or a negation. Raises 42804.
+
+    `is_pulled`: as of Scope. In pull queries, + of a text that is NULL is NULL, because ksqlDB does not compile their expressions.
+    """
     operand_types, may_fail = [o.type for o in operands], any(o.may_fail for o in operands)
     if sign == "+" and operand_types == [types.VARCHAR, types.VARCHAR]:
-        return Typed(f"({' || '.join(o.text for o in operands)})", types.VARCHAR, may_fail)
+        parts = [o.text if is_pulled or o.constant is not None else f"coalesce({o.text}, 'null')" for o in operands]
+        return Typed(f"({' || '.join(parts)})", types.VARCHAR, may_fail)
     if any(t.name not in types.NUMBERS for t in operand_types):  # NULL without a type, too
         raise _unsupported(operands, position)
     type = types.widest(operand_types)
