@@ -29,7 +29,7 @@ from tailgate.engine.ddl import create_function
 from tailgate.engine.plan.rules import change, compile
 from tailgate.engine.plan.rules.change import SingleRow, StoredRelation, Stream, View, leaves, stateful
 from tailgate.engine.plan.views import catalog_graph, nodes
-from tailgate.engine.plan.views.sizes import with_scan_sizes
+from tailgate.engine.plan.views.sizes import as_planned
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Source, items
 from tailgate.lake.catalog.formats import DeclaredColumn, Json
@@ -49,6 +49,7 @@ from testing.reference.values import NAN, Row
 from testing.worlds import World
 
 AT = datetime(2026, 1, 1, tzinfo=timezone.utc)  # of all records
+SHARED = 0.4  # the part of the views whose joins have the form in which views share them
 Record = tuple[bytes, str]  # a value and its channel
 Changes = Sequence[tuple[Table, Row, int]]
 
@@ -89,7 +90,7 @@ class Views:
 
     def streams(self, catalog: Catalog) -> Streams:
         def compiled(item: Item, catalog: Catalog, streams: Callable[[Item], Stream]) -> Stream:
-            return compile.stream(with_scan_sizes(self.bound(item, catalog), item), catalog, streams)
+            return compile.stream(as_planned(self.bound(item, catalog), item), catalog, streams)
 
         return Streams(catalog, compiled)
 
@@ -118,7 +119,7 @@ class Views:
             try:
                 bound = bind_query(query, self.catalog, view=True, numeric_rules=self.numeric_rules)
                 item = MaterializedView(id, name, bound.columns, None, True, id + 1, bound.depends, query=query)
-                item = replace(item, sizes=self.planned_by(query, bound.depends))
+                item = replace(item, sizes=self.planned_by(query, bound.depends), join_columns=self.shared_by(query, bound.depends))
                 after = self.catalog.apply(Change(put=(item,)))
                 stream = self.streams(after)(item)
             except FeatureNotSupported as e:
@@ -136,6 +137,12 @@ class Views:
     def planned_by(self, query: str, depends: Iterable[int]) -> dict[int, int] | None:
         """Returns the sizes that a view is planned with, as its options."""
         return sizes(query, [(d, self.catalog[d].key is not None) for d in depends])
+
+    def shared_by(self, query: str, depends: Iterable[int]) -> dict[int, tuple[int, ...]]:
+        """Returns the columns that shared joins of a view keep, as one of its options: all columns, or none for most views."""
+        if random.Random(f"{query} shared").random() > SHARED:
+            return {}
+        return {d: tuple(range(len(self.catalog[d].columns))) for d in sorted(depends)}
 
     def _install(self, items: list[Item]) -> int:
         before, self.catalog = self.catalog, self.catalog.apply(Change(put=tuple(items)))

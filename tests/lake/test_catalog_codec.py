@@ -48,7 +48,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "view": {"widths": {"16384": 2}, "group": 16400, "numeric_rules": 2, "comments": {"": "a view", "id": "its key"}},
     "materialized view": {
         "widths": {"16384": 2}, "group": 16400, "numeric_rules": 2, "nodes": [["d", 16777216], ["e", 16777217]], "next_node": 2, "fills": 1,
-        "sizes": {"16384": 100}, "starts": {"16384": {"0": 5, "1": 7}}, "filled": {"16384": [{"0": 9}, 1000], "16386": [{}, None]},
+        "sizes": {"16384": 100}, "join_columns": {"16384": [0, 2]}, "starts": {"16384": {"0": 5, "1": 7}},
+        "filled": {"16384": [{"0": 9}, 1000], "16386": [{}, None]},
         "stale": 1000, "failed": {"time": 1000, "message": "no"}, "on_error": "skip", "anew": True, "retain_history_ms": 3, "paused": True,
     },
     "view errors": {"group": 16400, "anew": True},

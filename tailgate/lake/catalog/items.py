@@ -141,15 +141,14 @@ class MaterializedView(ViewFields):
     """A view that the engine maintains.
 
     - `nodes`, `next_node`, `numberings`: the operators of the view (`engine.plan.views.nodes`).
-    - `sizes`: the numbers of rows of its inputs that its plan assumes, by id, or None (`engine.plan.views.sizes`).
+    - `sizes`, `join_columns`: by relation, the rows that its plan assumes, and the columns of its shared joins (`engine.plan.views`).
     - `starts`: for each source that is not stored, by id, the first offset of each partition that the view contains; for a derived
       stream of ksqlDB of which it contains the newer rows only, the time after which these arrived.
     - `backfilled`: the part of each source that the view got by its backfill, by id.
     - `stale`: the time of the last tick of a view whose state is lost, or True if that time is unknown; None with intact state.
     - `failed`: why the view is no longer maintained, or None.
     - `on_error`: 'skip' omits rows that fail, instead of reporting them as errors of the view.
-    - `has_new_columns`: whether this replacement has other columns than the item that it replaces. It then keeps its own
-      id, and the item that it replaces is dropped.
+    - `has_new_columns`: whether this replacement has other columns than the item that it replaces, which is then dropped; it keeps its id.
     - `recursion_limit`: the number of rounds that a recursive query of the view may need.
     - `ksqldb`: the properties of a derived stream or table, or None. `paused`: no tick changes the view, whose query is paused or ended.
     """
@@ -159,6 +158,7 @@ class MaterializedView(ViewFields):
     next_node: int = 0
     numberings: int = field(default=0, metadata=option("fills"))
     sizes: Mapping[int, int] | None = None
+    join_columns: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     starts: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     backfilled: Mapping[int, Backfilled] = field(default_factory=dict, metadata=option("filled"))
     stale: int | Literal[True] | None = None

@@ -22,7 +22,7 @@ class Scan:
 
     `relation`: its id. `key`: positions of columns that identify a row, or None. `name`: for output.
     `rows`: the approximate number of rows when the view was planned, 0 if unknown; None if the planner
-    must not consider sizes.
+    must not consider sizes. `join_columns`: the columns that joins of the relation keep so that views can share them, or None.
     """
 
     relation: int
@@ -31,6 +31,7 @@ class Scan:
     name: str = field(default="", compare=False)
     position: int | None = field(default=None, compare=False)
     rows: int | None = field(default=None, compare=False)
+    join_columns: tuple[int, ...] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

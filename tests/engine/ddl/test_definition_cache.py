@@ -9,7 +9,7 @@ import pytest
 
 from tailgate.engine import ddl
 from tailgate.engine.plan.rules import compile
-from tailgate.engine.plan.views.sizes import with_scan_sizes
+from tailgate.engine.plan.views.sizes import as_planned
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, known_columns
 from tailgate.lake.errors import ProgramLimitExceeded
@@ -105,7 +105,7 @@ def test_results_are_those_of_a_new_binding(names: Names) -> None:
                 fresh = bound_anew(item, catalog)
                 assert bind_definition(item, catalog) == fresh, (text, item.name)
                 if isinstance(item, MaterializedView):
-                    assert streams(item) == compile.stream(with_scan_sizes(fresh.plan, item), catalog, streams), (text, item.name)
+                    assert streams(item) == compile.stream(as_planned(fresh.plan, item), catalog, streams), (text, item.name)
                 if plans.get(item.id, fresh.plan) != fresh.plan:
                     changed.add(item.name)
     assert {"m", "p"} <= changed, "the statements change plans"

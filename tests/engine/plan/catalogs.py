@@ -11,7 +11,7 @@ from tailgate.engine.plan.circuit.graph import Graph
 from tailgate.engine.plan.rules import compile
 from tailgate.engine.plan.views import catalog_graph, nodes
 from tailgate.engine.plan.views.sharing import Same, Sharing
-from tailgate.engine.plan.views.sizes import with_scan_sizes
+from tailgate.engine.plan.views.sizes import as_planned
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, DeadLetters, Item, MaterializedView, Source, ready
 from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
@@ -40,7 +40,7 @@ class Shop:
 
     def plan_of(self, item: Item) -> plan.Relation:
         """Returns the plan of a view, with the sizes of its inputs."""
-        return with_scan_sizes(self.plans[item.id], item)
+        return as_planned(self.plans[item.id], item)
 
     def graph(self) -> Graph:
         return catalog_graph.compile_catalog(self.catalog, self.streams())

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from tailgate.engine.plan.analysis.scalars import equated
-from tailgate.engine.plan.rewrites import early, equijoin, factor, merge, narrow, order, outer, prune, push, top
+from tailgate.engine.plan.rewrites import early, equijoin, factor, merge, narrow, order, outer, prune, push, shared, top
 from tailgate.engine.plan.rewrites.equijoin import matching
 from tailgate.engine.plan.rewrites.passes import PASSES, rewrite
-from tailgate.engine.plan.views.sizes import with_scan_sizes
+from tailgate.engine.plan.views.sizes import as_planned
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Table
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field, Type
@@ -94,9 +94,12 @@ def equality(join: plan.Join, condition: plan.Scalar) -> bool:
 
 
 def guessed(relation: plan.Relation, seed: int) -> plan.Relation:
-    """Returns the plan with estimated sizes of its scans, which differ from the actual ones."""
+    """Returns the plan with estimated sizes of its scans, which differ from the actual ones, and with columns of shared joins."""
     scans = {(n.relation, n.key is not None) for n in walk(relation) if isinstance(n, plan.Scan)}
-    return with_scan_sizes(relation, MaterializedView(0, "v", sizes=sizes(str(seed), scans)))
+    source = random.Random(f"{seed} shared")
+    widths = sorted({(n.relation, len(n.columns)) for n in walk(relation) if isinstance(n, plan.Scan)})
+    columns = {id: tuple(i for i in range(width) if source.random() < 0.9) for id, width in widths if source.random() < 0.8}
+    return as_planned(relation, MaterializedView(0, "v", sizes=sizes(str(seed), scans), join_columns=columns))
 
 
 def compare(seeds: Iterable[int]) -> int:
@@ -178,6 +181,8 @@ BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "every left join finds one partner at most": lambda m: m.setattr(prune, "_at_most_one", lambda join: True),
     "NULL is told from NULL": lambda m: m.setattr(equijoin, "_equal", _equals),
     "filters of set operations are asked of the right alone": lambda m: m.setattr(push, "replace", _right_alone),
+    "a shared join forgets all filters but one": lambda m: m.setattr(shared, "conjunction", lambda conditions: conditions[0]),
+    "a shared join filters the wrong columns of the right": lambda m: m.setattr(shared, "shifted", lambda scalar, by: scalar),
     "joined in the wrong order": lambda m: m.setattr(order, "take", lambda relation, positions: relation),
 }
 

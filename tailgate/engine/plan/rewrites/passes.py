@@ -19,6 +19,7 @@ from tailgate.engine.plan.rewrites.prune import prune_columns
 from tailgate.engine.plan.rewrites.push import push_filters
 from tailgate.engine.plan.rewrites.retention import move_retention
 from tailgate.engine.plan.rewrites.rounds import number_rounds
+from tailgate.engine.plan.rewrites.shared import share_joins
 from tailgate.engine.plan.rewrites.temporal import extract_temporal_filters
 from tailgate.engine.plan.rewrites.top import first_ranks, first_rows, first_values
 from tailgate.sql.plan import Relation
@@ -45,6 +46,7 @@ PASSES: tuple[Pass, ...] = (
     group_early,
     narrow_joins,
     prune_columns,
+    share_joins,
     merge_projections,
     merge_filters,
     drop_identities,

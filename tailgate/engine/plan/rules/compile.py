@@ -17,6 +17,7 @@ from tailgate.engine.plan.circuit.operators import SortColumn
 from tailgate.engine.plan.circuit.steps import NOTHING, Steps, Unnest, names, select, then, where
 from tailgate.engine.plan.rewrites.equijoin import matching
 from tailgate.engine.plan.rewrites.passes import rewrite
+from tailgate.engine.plan.rewrites.shared import is_shared
 from tailgate.engine.plan.rewrites.temporal import bounds, check_clock_reads, reads_clock
 from tailgate.engine.plan.rules import change
 from tailgate.engine.plan.rules.aggregates import OperatorInput, aggregate
@@ -308,7 +309,7 @@ class _Compiler:
 
     def _aggregate(self, node: Reduce) -> Stream:
         measured = frozenset(i for call in node.aggregates for s in read_by(call) for i in columns_of(s))
-        below = self._join(node.input, measured) if isinstance(node.input, Join) else self.stream(node.input)
+        below = self._join(node.input, measured) if isinstance(node.input, Join) and not is_shared(node.input) else self.stream(node.input)
         entering = OperatorInput(len(node.keys), list(node.keys))
         calls = tuple(aggregate(call, entering) for call in node.aggregates)
         retention = None

@@ -25,12 +25,18 @@ ROWS_MIN = 100  # rows
 SIMILAR_FACTOR = 4
 
 
-def with_scan_sizes(plan: Relation, item: Item) -> Relation:
-    """Returns the plan of a view with the view's stored sizes in its scans."""
-    sizes = item.sizes if isinstance(item, MaterializedView) else None
-    if sizes is None:
+def as_planned(plan: Relation, item: Item) -> Relation:
+    """Returns the plan of a view with the choices of its creation in its scans: sizes, and columns of shared joins."""
+    if not isinstance(item, MaterializedView) or (item.sizes is None and not item.join_columns):
         return plan
-    return bottom_up(plan, lambda node: replace(node, rows=sizes.get(node.relation, 0)) if isinstance(node, Scan) else node)
+    sizes, columns = item.sizes, item.join_columns
+
+    def rule(node: Relation) -> Relation:
+        if not isinstance(node, Scan):
+            return node
+        return replace(node, rows=None if sizes is None else sizes.get(node.relation, 0), join_columns=columns.get(node.relation))
+
+    return bottom_up(plan, rule)
 
 
 def with_sizes(
@@ -45,13 +51,13 @@ def with_sizes(
     others = [i for i in catalog.each(MaterializedView) if i.ready and i.id != item.id]
     sizes = {id: _similar_size(id, _rounded(n), others) for id, n in sorted(rows.items())}
     typed = replace(item, sizes=None)
-    with_scan_sizes = replace(item, sizes=sizes)
+    sized = replace(item, sizes=sizes)
     theirs = frozenset().union(*map(nodes.digests, others))
 
     def shared(view: MaterializedView) -> int:
         return sum(digest(o, view, catalog) in theirs for o in stateful(stream(view)) if isinstance(o, change.Join))
 
-    return typed if theirs and shared(typed) > shared(with_scan_sizes) else with_scan_sizes
+    return typed if theirs and shared(typed) > shared(sized) else sized
 
 
 def _rounded(rows: int) -> int:

@@ -4,12 +4,12 @@ which it means the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 
 from tailgate.engine.plan.rules import compile
 from tailgate.engine.plan.rules.change import ORDERED, ArrivalJoin, Stream, WithinJoin, stateful
-from tailgate.engine.plan.views.sizes import with_scan_sizes
+from tailgate.engine.plan.views.sizes import as_planned
 from tailgate.lake.catalog import ROUNDS, Catalog, Item, MaterializedView
 from tailgate.lake.errors import StatementTooComplex
 from tailgate.sql.definition_cache import DefinitionCache
@@ -40,6 +40,14 @@ def bound_plan(item: Item, catalog: Catalog) -> Relation:
     return plan
 
 
+def plan_key(item: Item) -> Hashable:
+    """Returns what an item itself contributes to its plan: its definition, and the choices of its creation."""
+    if not isinstance(item, MaterializedView):
+        return definition_key(item), None, ROUNDS, frozenset[object]()
+    sizes = None if item.sizes is None else frozenset(item.sizes.items())
+    return definition_key(item), sizes, item.recursion_limit, frozenset(item.join_columns.items())
+
+
 _streams: DefinitionCache[Stream] = DefinitionCache()
 
 
@@ -49,14 +57,11 @@ def stream_of(item: Item, catalog: Catalog, streams: Callable[[Item], Stream]) -
     `streams`: returns the streams of the views that it reads.
     """
     stored = catalog.stored
-    sizes = item.sizes if isinstance(item, MaterializedView) and item.sizes is not None else None
-    limit = item.recursion_limit if isinstance(item, MaterializedView) else ROUNDS
-    key = definition_key(item), None if sizes is None else frozenset(sizes.items()), limit
 
     def compiled() -> Stream:
-        return compile.stream(with_scan_sizes(bound_plan(item, stored), item), stored, streams)
+        return compile.stream(as_planned(bound_plan(item, stored), item), stored, streams)
 
-    return _streams.get(key, stored, compiled, lambda _: bind_definition(item, stored).depends)
+    return _streams.get(plan_key(item), stored, compiled, lambda _: bind_definition(item, stored).depends)
 
 
 class Streams:

@@ -10,8 +10,10 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from tailgate.engine.plan.rules.change import Stream
 from tailgate.engine.plan.views import nodes
 from tailgate.engine.plan.views.replacements import replacement, stored_inputs
+from tailgate.engine.plan.views.shared_joins import with_shared_joins
 from tailgate.engine.plan.views.sizes import with_sizes
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime.kafka import requests as kafka
@@ -40,7 +42,7 @@ def prepared(engine: Engine, items: Iterable[Item], catalog: Catalog) -> list[It
 
 
 def _with_starts(engine: Engine, item: MaterializedView, catalog: Catalog) -> MaterializedView:
-    """Returns a view with the start offsets of its topics and the sizes of its inputs.
+    """Returns a view with the start offsets of its topics, the sizes of its inputs, and the columns of its shared joins.
 
     If a broker does not answer, the start offsets are those of the last fill. Relations that
     are not ready or about to be replaced have no size here: their replacements will have other
@@ -67,7 +69,11 @@ def _with_starts(engine: Engine, item: MaterializedView, catalog: Catalog) -> Ma
             rows[id] = sum(high - starts[id].get(p, low) for p, (low, high) in bounds.items())
             if any(begin > item.starts.get(id, {}).get(p, begin) for p, begin in starts[id].items()):
                 log.warning("topic %s has lost records that %s was made of; it is filled without them", source.topic, item.name)
-    return with_sizes(replace(item, starts=starts), rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
+
+    def stream(view: MaterializedView) -> Stream:
+        return Streams(catalog.apply(Change(put=(view,))))(view)
+
+    return with_shared_joins(with_sizes(replace(item, starts=starts), rows, catalog, stream), catalog, stream)
 
 
 def _start(item: MaterializedView, source: Source, bounds: Mapping[str, tuple[int, int]]) -> dict[str, int]:
