@@ -174,8 +174,8 @@ def test_privileges_of_an_earlier_version() -> None:
     assert letters(later, 100) == [(9, 9, owners), (7, 9, "INSERT")] and not later.access[100].columns
     assert decode_catalog(encode_catalog(later)) == later and all(r.grants is None for r in later.roles.values())
     assert set(later.apply(Change(drop=(100,))).access) == {2200}
-    given = later.apply(decode_change({"put": [{**items[0], "owner": 8}], "drop": []}))
-    assert letters(given, 100) == [(8, 8, owners), (7, 8, "INSERT")]
+    of_another = later.apply(decode_change({"put": [{**items[0], "owner": 8}], "drop": []}))
+    assert letters(of_another, 100) == [(8, 8, owners), (7, 8, "INSERT")]
 
 
 def test_privileges_change_the_authority() -> None:

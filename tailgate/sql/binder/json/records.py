@@ -44,18 +44,18 @@ def base(binder: ExpressionBinder, name: str, node: exp.Expr) -> Base:
     """Binds the first argument. Raises 42804, 0A000."""
     if isinstance(node, exp.Cast) and node.args["to"].args.get("values"):
         raise DatatypeMismatch(f"first argument of {name} must be a row type")
-    found = _relation_row(binder, node)
-    if found is None:
-        row = binder.bind(node)
-        if row.type == UNKNOWN:
+    row = _relation_row(binder, node)
+    if row is None:
+        value = binder.bind(node)
+        if value.type == UNKNOWN:
             raise DatatypeMismatch("could not determine polymorphic type because input has type unknown")
-        if not is_row(row.type):
+        if not is_row(value.type):
             raise DatatypeMismatch(f"first argument of {name} must be a row type")
-        found = Base(row.type, None if isinstance(row, Literal) and row.value is None else fields(row))
-    for column in found.type.fields:
+        row = Base(value.type, None if isinstance(value, Literal) and value.value is None else fields(value))
+    for column in row.type.fields:
         if is_unchecked(column.type):
             raise FeatureNotSupported(f'{name} is not supported for the type of column "{column.name}"', position=position(node))
-    return found
+    return row
 
 
 def _relation_row(binder: ExpressionBinder, node: exp.Expr) -> Base | None:
