@@ -7,6 +7,7 @@ refused by name. Source: PostgreSQL 15, chapter "PL/pgSQL"; pl_gram.y for the wo
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import get_args
 
 from tailgate.lake.errors import FeatureNotSupported, StatementTooComplex, SyntaxError_, TailgateError, UndefinedObject
 from tailgate.sql.lexer.tokens import Cursor, Token
@@ -18,7 +19,7 @@ Check = Callable[[str], object]  # parses a statement of SQL; raises 42601 with 
 NESTING_MAX = 100  # of blocks and IF
 REFUSED = frozenset("assert call case close continue declare do exit for foreach get loop move open return while".split())
 TRANSACTIONS = frozenset("abort begin commit end release rollback savepoint start".split())
-LEVELS: tuple[Level, ...] = ("DEBUG", "LOG", "INFO", "NOTICE", "WARNING", "EXCEPTION")
+LEVELS: dict[str, Level] = {level.lower(): level for level in get_args(Level)}
 
 
 def parse_block(text: str, check: Check) -> Block:
@@ -143,8 +144,7 @@ class _Parser:
         cursor = self._cursor
         if cursor.accept(";"):
             return Raise("EXCEPTION", None, (), line)
-        word = cursor.any_word(*(level.lower() for level in LEVELS))
-        level: Level = "EXCEPTION" if word is None else next(level for level in LEVELS if level.lower() == word)
+        level = LEVELS[cursor.any_word(*LEVELS) or "exception"]
         if cursor.token.kind != "string":
             raise _refused("RAISE without a format", cursor.token)
         format = cursor.advance()
