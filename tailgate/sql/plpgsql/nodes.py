@@ -76,7 +76,6 @@ class Block:
 
     body: tuple[Node, ...]
     handlers: tuple[Handler, ...]
-    line: int
 
 
 Node: TypeAlias = Sql | Perform | Dynamic | Raise | If | Block

@@ -42,7 +42,6 @@ class _Parser:
         return block
 
     def _block(self) -> Block:
-        line = self._line()
         if not self._cursor.accept_word("begin"):
             raise self._cursor.error()
         self._deeper(1)
@@ -59,7 +58,7 @@ class _Parser:
                 raise self._cursor.error()
         self._cursor.expect_word("end")
         self._deeper(-1)
-        return Block(body, tuple(handlers), line)
+        return Block(body, tuple(handlers))
 
     def _condition(self) -> str:
         """Parses the name of an error, SQLSTATE 'xxxxx', or OTHERS."""
