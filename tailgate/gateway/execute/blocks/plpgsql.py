@@ -42,11 +42,6 @@ TRANSACTIONS = (s.Begin, s.Commit, s.Rollback, s.Savepoint, s.Release, s.Rollbac
 FUNCTION = "PL/pgSQL function inline_code_block"
 SHOWN_MAX = 4096  # characters of a statement in the context of an error; masking a longer text would block other sessions
 WORDS = re.compile("sqlerrm|sqlstate", re.IGNORECASE)
-# Severity and SQLSTATE of messages, by the level of RAISE.
-NOTICES = {
-    "DEBUG": ("DEBUG", "00000"), "LOG": ("LOG", "00000"), "INFO": ("INFO", "00000"), "NOTICE": ("NOTICE", "00000"),
-    "WARNING": ("WARNING", "01000"),
-}  # fmt: skip
 
 
 async def run(session: Session, block: Block, execute: Execute) -> None:
@@ -160,7 +155,7 @@ class _Run:
         message = "".join(part for pair in zip(parts, [*texts, ""], strict=True) for part in pair).replace("\0", "%")
         if node.level == "EXCEPTION":
             raise RaiseException(message, where=where)
-        self._session.notice(message, *NOTICES[node.level], where=where)
+        self._session.notice(message, node.level, "01000" if node.level == "WARNING" else "00000", where=where)
         self._session.out.flush()  # as PostgreSQL does, and so that notices do not collect in memory
         await self._session.out.drain()
         await asyncio.sleep(0)
