@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import count
 
 from tailgate.gateway.encode.rows import RowEncoder
@@ -207,20 +207,16 @@ def _columns_end(row: Sequence[Token]) -> int:
     return words.index(")", start) if words[0] == "insert" and words[start : start + 1] == ["("] and ")" in words[start:] else 0
 
 
-class _context:
+@contextmanager
+def _context(where: str, what: str = "", statement: str = "") -> Iterator[None]:
     """Adds the context to errors that have none: the line of the code and, if there is one, the statement.
 
     Positions are in the text of an inner statement, so they are left out. As in PostgreSQL, such an error does not show the statement.
     """
-
-    def __init__(self, where: str, what: str = "", statement: str = "") -> None:
-        self._where, self._what, self._statement = where, what, statement
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, TailgateError):
-            where = self._where
-            if self._statement and error.position is None:
-                where = f'{self._what} "{mask_secrets(self._statement[:SHOWN_MAX])}"\n{where}'
-            error.where, error.position = error.where or where, None
+    try:
+        yield
+    except TailgateError as error:
+        if statement and error.position is None:
+            where = f'{what} "{mask_secrets(statement[:SHOWN_MAX])}"\n{where}'
+        error.where, error.position = error.where or where, None
+        raise
