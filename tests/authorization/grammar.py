@@ -99,8 +99,9 @@ class Grammar(Definitions):
             (2, lambda: f"PERFORM count(*) FROM {self.source()} AS a"),
             (1, lambda: f"IF EXISTS ({self.query()}) THEN RAISE NOTICE 'rows'; END IF"),
             (1, lambda: f"EXECUTE 'INSERT INTO {self.target()} VALUES (1)'"),
+            (1, lambda: f"FOR r IN {self.query()} LOOP RAISE NOTICE '%', found; END LOOP"),
         )
-        return f"DO $do$ BEGIN {inner}; {self.of('', 'EXCEPTION WHEN others THEN RAISE; ')}END $do$"
+        return f"DO $do$ DECLARE r record; BEGIN {inner}; {self.of('', 'EXCEPTION WHEN others THEN RAISE; ')}END $do$"
 
     def copies(self) -> Step | str:
         options = self.of("", " (FORMAT csv)", " (FORMAT binary)", " CSV HEADER")

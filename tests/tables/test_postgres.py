@@ -74,6 +74,7 @@ SCRIPTS = (
     "session_values",
     "limits",
     "do",
+    "do_variables",
 )
 
 # intended differences: statement → the part of the answer that differs
@@ -162,6 +163,16 @@ DIFFERENT: dict[str, str] = {
         "detail",
     ),
     "SELECT trim_array(ARRAY[[1, 2]], 2)": "message",
+    "DO $$ DECLARE p numeric(5,2); BEGIN p := 1000; END $$": "detail",
+    **dict.fromkeys(
+        (
+            "DO $$ DECLARE x none_such; BEGIN NULL; END $$",
+            "DO $$ DECLARE a t.missing%TYPE; BEGIN NULL; END $$",
+            "DO $$ DECLARE a missing.id%TYPE; BEGIN NULL; END $$",
+        ),
+        "position",
+    ),
+    "DO $$ DECLARE p positive := 1; m mood := 'ok'; BEGIN INSERT INTO out (a) VALUES (p), (m); p := -1; END $$": "about",
     "SELECT jsonb_build_object(VARIADIC ARRAY['a', 'b', 'c'])": "hint",
     **dict.fromkeys(
         (

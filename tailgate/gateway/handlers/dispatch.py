@@ -25,7 +25,6 @@ from tailgate.gateway.encode.copying import CopyEncoder
 from tailgate.gateway.execute import (
     catalog_changes,
     commands,
-    committing,
     constraints,
     explain,
     queries,
@@ -35,9 +34,11 @@ from tailgate.gateway.execute import (
     time_expressions,
     tokens,
 )
-from tailgate.gateway.execute.blocks import cursors, plpgsql, transactions
+from tailgate.gateway.execute.blocks import cursors, transactions
 from tailgate.gateway.execute.blocks.alone import or_alone
 from tailgate.gateway.execute.ksqldb import printing, pull, push
+from tailgate.gateway.execute.plpgsql import run
+from tailgate.gateway.execute.plpgsql.statements import Statements
 from tailgate.gateway.execute.tables import changes, copy_in, create_table_as, maintenance, temporary_changes
 from tailgate.gateway.execute.tables import writes as table_writes
 from tailgate.gateway.ksqldb import targets
@@ -266,23 +267,7 @@ async def _create_table_as(session: Session, bound: Bound, statement: s.CreateTa
 
 
 async def _do(session: Session, bound: Bound, statement: s.Do, values: Sequence[object]) -> str:
-    """Executes DO. Each of its statements is bound when it runs, and sees the changes of those before it."""
-
-    async def execute(text: str) -> Result:
-        await session.naming.catch_up()
-        parts = await session.gateway.texts.read(text, "postgresql", session.client.database)
-        if len(parts) > 1:
-            raise e.FeatureNotSupported("EXECUTE of several statements is not supported")
-        if not parts:
-            return ""
-        plpgsql.check(parts[0][0])
-        inner = await bind(session, *parts[0], ())
-        check_no_parameters(inner)
-        result = await begin(session, inner, ())
-        await committing.settle(session)  # its errors are those of this statement
-        return result
-
-    await plpgsql.run(session, statement.block, execute)
+    await run.run(session, statement.block, Statements(session, bind, begin))
     return "DO"
 
 

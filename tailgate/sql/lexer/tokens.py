@@ -339,9 +339,9 @@ class Cursor:
         if self.token.kind != "end":
             raise self.error()
 
-    def error(self, token: Token | None = None) -> TailgateError:
+    def error(self, token: Token | None = None, message: str = "syntax error") -> TailgateError:
         """Returns `syntax error at or near …` for a token, by default the current one."""
         token = token or self.token
         if token.kind == "end" and not token.text:
-            return SyntaxError_("syntax error at end of input", position=token.position)
-        return near("syntax error", token.text, token.position)
+            return SyntaxError_(f"{message} at end of input", position=token.position)
+        return near(message, token.text, token.position)

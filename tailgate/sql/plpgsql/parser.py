@@ -1,78 +1,77 @@
-"""Parses the text of DO: a block of PL/pgSQL.
+"""Parses the text of DO: a block of PL/pgSQL. Cursors, transaction commands and what functions need are refused by name.
 
-Statements of SQL, PERFORM, EXECUTE, RAISE, IF, NULL and blocks with EXCEPTION are supported. Variables, loops and what needs them are
-refused by name. Source: PostgreSQL 15, chapter "PL/pgSQL"; pl_gram.y for the wording of errors.
+Source: PostgreSQL 15, chapter "PL/pgSQL"; pl_gram.y for the wording of errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import get_args
+from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported
+from tailgate.sql.plpgsql.declarations import declarations
+from tailgate.sql.plpgsql.loops import LOOPS, exit_statement, loop, values
+from tailgate.sql.plpgsql.nodes import (
+    Assert,
+    Assign,
+    Block,
+    Branch,
+    Case,
+    Diagnostics,
+    Dynamic,
+    Handler,
+    If,
+    Node,
+    Perform,
+    Reference,
+    Return,
+    Sql,
+)
+from tailgate.sql.plpgsql.raises import condition, raise_statement
+from tailgate.sql.plpgsql.reader import Check, Frame, Reader, refused
 
-from tailgate.lake.errors import FeatureNotSupported, StatementTooComplex, SyntaxError_, TailgateError, UndefinedObject
-from tailgate.sql.lexer.tokens import Cursor, Token
-from tailgate.sql.plpgsql.conditions import OTHERS, SQLSTATES
-from tailgate.sql.plpgsql.nodes import Block, Branch, Dynamic, Handler, If, Level, Node, Perform, Raise, Sql
-
-Check = Callable[[str], object]  # parses a statement of SQL; raises 42601 with a position in it
-
-NESTING_MAX = 100  # of blocks and IF
-REFUSED = frozenset("assert call case close continue declare do exit for foreach get loop move open return while".split())
+REFUSED = frozenset("call close do fetch move open".split())
 TRANSACTIONS = frozenset("abort begin commit end release rollback savepoint start".split())
-LEVELS: dict[str, Level] = {level.lower(): level for level in get_args(Level)}
+SUBJECT = "__Case__Variable__"  # the variable that has the value of CASE expression
+ERROR_VARIABLES = ("sqlstate", "sqlerrm")  # of handlers
 
 
 def parse_block(text: str, check: Check) -> Block:
     """Returns the block of a text. `check` parses its statements of SQL."""
-    return _Parser(text, check).whole()
+    parser = _Parser(Reader(text, check))
+    block = parser.block(parser.reader.label())
+    parser.reader.cursor.accept(";")
+    parser.reader.cursor.finish()
+    return block
 
 
 class _Parser:
-    def __init__(self, text: str, check: Check) -> None:
-        self._cursor, self._check = Cursor(text), check
-        self._depth = 0
-        self._counted, self._lines = 0, 1
+    def __init__(self, reader: Reader) -> None:
+        self.reader, self._cursor = reader, reader.cursor
 
-    def whole(self) -> Block:
-        if self._cursor.at_word("declare"):
-            raise _refused("DECLARE", self._cursor.token)
-        block = self._block()
-        self._cursor.accept(";")
-        self._cursor.finish()
-        return block
-
-    def _block(self) -> Block:
-        if not self._cursor.accept_word("begin"):
-            raise self._cursor.error()
-        self._deeper(1)
+    def block(self, label: str | None) -> Block:
+        """Parses [DECLARE …] BEGIN … END [label]."""
+        reader, cursor = self.reader, self._cursor
+        reader.frames.append(Frame(label))
+        declared = declarations(reader)
+        if not cursor.accept_word("begin"):
+            raise cursor.error()
+        reader.deeper(1)
         body = self._statements("end", "exception")
         handlers: list[Handler] = []
-        if self._cursor.accept_word("exception"):
-            while self._cursor.accept_word("when"):
-                conditions = [self._condition()]
-                while self._cursor.accept_word("or"):
-                    conditions.append(self._condition())
-                self._cursor.expect_word("then")
+        if cursor.accept_word("exception"):
+            reader.frames.append(Frame(None, variables=dict.fromkeys(ERROR_VARIABLES, True)))
+            while cursor.accept_word("when"):
+                conditions = [condition(reader)]
+                while cursor.accept_word("or"):
+                    conditions.append(condition(reader))
+                cursor.expect_word("then")
                 handlers.append(Handler(tuple(conditions), self._statements("end", "when")))
             if not handlers:
-                raise self._cursor.error()
-        self._cursor.expect_word("end")
-        self._deeper(-1)
-        return Block(body, tuple(handlers))
-
-    def _condition(self) -> str:
-        """Parses the name of an error, SQLSTATE 'xxxxx', or OTHERS."""
-        if self._cursor.accept_word("sqlstate"):
-            sqlstate = self._cursor.string()
-            if len(sqlstate) != 5 or not sqlstate.isalnum() or sqlstate != sqlstate.upper():
-                raise SyntaxError_("invalid SQLSTATE code", position=self._cursor.tokens[self._cursor.index - 1].position)
-            return sqlstate
-        token = self._cursor.advance()
-        if token.kind not in ("word", "quoted"):
-            raise self._cursor.error(token)
-        if token.value != OTHERS and token.value not in SQLSTATES:
-            raise UndefinedObject(f'unrecognized exception condition "{token.value}"')
-        return SQLSTATES.get(token.value, OTHERS)
+                raise cursor.error()
+            reader.frames.pop()
+        cursor.expect_word("end")
+        reader.deeper(-1)
+        reader.frames.pop()
+        reader.end_label(label)
+        return Block(declared, body, tuple(handlers), label)
 
     def _statements(self, *ends: str) -> tuple[Node, ...]:
         """Parses statements up to one of these words."""
@@ -84,126 +83,186 @@ class _Parser:
 
     def _statement(self) -> Node | None:
         """Parses a statement and its semicolon. Returns None for NULL."""
-        cursor, line, token = self._cursor, self._line(), self._cursor.token
+        cursor, line, token = self._cursor, self.reader.line(), self._cursor.token
         if token.kind == "end" or cursor.at(";"):
             raise cursor.error()
-        if cursor.at_word("begin"):
-            block = self._block()
+        label = self.reader.label()
+        if cursor.at_word("begin") or cursor.at_word("declare"):
+            block = self.block(label)
             cursor.expect(";")
             return block
-        if cursor.at("<<"):
-            raise _refused("a label", token)
+        if any(map(cursor.at_word, LOOPS)):
+            return loop(self.reader, label, line, lambda: self._statements("end"))
+        if label is not None:
+            raise cursor.error()
+        if self._at_assignment():
+            return self._assignment(line)
         if token.kind == "word" and token.value in REFUSED:
-            raise _refused(token.value.upper(), token)
-        if any(cursor.at(sign, 1) for sign in (":=", "=")):
-            raise _refused("a variable", token)
-        match cursor.any_word("null", "if", "perform", "execute", "raise"):
+            raise refused(token.value.upper(), token)
+        return self._simple(line)
+
+    def _simple(self, line: int) -> Node | None:
+        """Parses a statement that begins with one of the words of PL/pgSQL, or one of SQL."""
+        cursor, reader = self._cursor, self.reader
+        if cursor.at_word("exit") or cursor.at_word("continue"):
+            return exit_statement(reader, line)
+        match cursor.any_word("null", "if", "case", "perform", "execute", "raise", "assert", "get", "return"):
             case "null":
                 cursor.expect(";")
                 return None
             case "if":
                 return self._if(line)
+            case "case":
+                return self._case(line)
             case "perform":
                 position = cursor.position
-                query = f"SELECT {self._text_to(';')}"
-                self._checked(query, position - len("SELECT "))
+                query = f"SELECT {reader.text_to(';')}"
+                reader.check(query, position - len("SELECT "))
                 return Perform(query, line)
             case "execute":
-                return Dynamic(self._expression(";", refused=("into", "using")), line)
+                return self._dynamic(line)
             case "raise":
-                return self._raise(line)
-            case _:
-                return self._sql(line)
+                return raise_statement(reader, line)
+            case "assert":
+                truth, message = reader.expression(",", ";", consume=False), None
+                if cursor.accept(","):
+                    message = reader.expression(";", consume=False)
+                cursor.expect(";")
+                return Assert(truth, message, line)
+            case "get":
+                return self._diagnostics(line)
+            case "return":
+                return self._return(line)
+        return self._sql(line)
+
+    # --- assignments ---------------------------------------------------------------------------------------------------------------
+
+    def _at_assignment(self) -> bool:
+        """Returns whether a name and := or = follow."""
+        cursor, ahead = self._cursor, 1
+        if cursor.token.kind not in ("word", "quoted"):
+            return False
+        while cursor.at(".", ahead):
+            ahead += 2
+        return any(cursor.at(sign, ahead) for sign in (":=", "=", "["))
+
+    def _assignment(self, line: int) -> Assign:
+        cursor, start = self._cursor, self._cursor.token
+        target = self.reader.reference()
+        if cursor.at("["):
+            raise refused("assignment to an element of an array", start)
+        cursor.advance()
+        expression = self.reader.expression(";", consume=False)
+        text = cursor.text[start.position : cursor.tokens[cursor.index - 1].end]
+        cursor.expect(";")
+        return Assign(target, expression, text, line)
+
+    def _diagnostics(self, line: int) -> Diagnostics:
+        """Parses [CURRENT] DIAGNOSTICS variable = ROW_COUNT, …"""
+        cursor, reader = self._cursor, self.reader
+        if cursor.at_word("stacked"):
+            raise refused("GET STACKED DIAGNOSTICS", cursor.token)
+        cursor.accept_word("current")
+        cursor.expect_word("diagnostics")
+        targets: list[Reference] = []
+        while not targets or cursor.accept(","):
+            targets.append(reader.reference())
+            if not cursor.accept(":="):
+                cursor.expect("=")
+            item = cursor.token
+            if cursor.any_word("row_count") is None:
+                if item.kind == "word" and item.value == "pg_context":
+                    raise refused("PG_CONTEXT", item)
+                raise cursor.error(item, "unrecognized GET DIAGNOSTICS item")
+        cursor.expect(";")
+        return Diagnostics(tuple(targets), line)
+
+    # --- statements of SQL ---------------------------------------------------------------------------------------------------------
 
     def _sql(self, line: int) -> Sql:
+        cursor, start = self._cursor, self._cursor.token
+        if start.kind == "word" and start.value in TRANSACTIONS:
+            raise FeatureNotSupported("unsupported transaction command in PL/pgSQL", position=start.position)
+        into, spaces = None, (start.position, start.position)
+        while not cursor.at(";"):
+            token = cursor.token
+            if token.kind == "end":
+                raise cursor.error()
+            cursor.advance()
+            if token.kind == "word" and token.value == "into" and self._before(2) not in ("insert", "merge"):
+                if into is not None:
+                    raise cursor.error(token, "INTO specified more than once")
+                into = self.reader.into()
+                spaces = token.position, cursor.position
+        end = cursor.tokens[cursor.index - 1].end
+        text = cursor.text[start.position : spaces[0]] + " " * (spaces[1] - spaces[0]) + cursor.text[spaces[1] : end]
+        text = text.rstrip()
+        cursor.advance()
+        self.reader.check(text, start.position)
+        return Sql(text, into, line)
+
+    def _before(self, steps: int) -> str:
+        token = self._cursor.tokens[max(self._cursor.index - steps, 0)]
+        return token.value if token.kind == "word" else ""
+
+    def _dynamic(self, line: int) -> Dynamic:
+        cursor, into, using = self._cursor, None, tuple[str, ...]()
+        expression = self.reader.expression("into", "using", ";", consume=False)
+        while not cursor.accept(";"):
+            if into is None and cursor.accept_word("into"):
+                into = self.reader.into()
+            elif not using and cursor.accept_word("using"):
+                using = values(self.reader, "into", ";")
+            else:
+                raise cursor.error()
+        return Dynamic(expression, into, using, line)
+
+    def _return(self, line: int) -> Return:
         token = self._cursor.token
-        if token.kind == "word" and token.value in TRANSACTIONS:
-            raise FeatureNotSupported("unsupported transaction command in PL/pgSQL", position=token.position)
-        text = self._text_to(";")
-        self._checked(text, token.position)
-        return Sql(text, line)
+        if self._cursor.at_word("next") or self._cursor.at_word("query"):
+            message = f"cannot use RETURN {token.value.upper()} in a non-SETOF function"
+            raise DatatypeMismatch(message, position=token.position)
+        if not self._cursor.accept(";"):
+            raise DatatypeMismatch("RETURN cannot have a parameter in function returning void", position=token.position)
+        return Return(line)
+
+    # --- conditions ----------------------------------------------------------------------------------------------------------------
 
     def _if(self, line: int) -> If:
-        self._deeper(1)
+        self.reader.deeper(1)
         branches: list[Branch] = []
         otherwise: tuple[Node, ...] = ()
         while True:
-            condition = self._expression("then")
-            branches.append(Branch(condition, self._statements("elsif", "elseif", "else", "end")))
+            truth = self.reader.expression("then")
+            branches.append(Branch(truth, self._statements("elsif", "elseif", "else", "end")))
             if self._cursor.any_word("elsif", "elseif") is None:
                 break
         if self._cursor.accept_word("else"):
             otherwise = self._statements("end")
-        self._cursor.expect_word("end", "if")
-        self._cursor.expect(";")
-        self._deeper(-1)
+        self._end("if")
         return If(tuple(branches), otherwise, line)
 
-    def _raise(self, line: int) -> Raise:
-        cursor = self._cursor
-        if cursor.accept(";"):
-            return Raise("EXCEPTION", None, (), line)
-        level = LEVELS[cursor.any_word(*LEVELS) or "exception"]
-        if cursor.token.kind != "string":
-            raise _refused("RAISE without a format", cursor.token)
-        format = cursor.advance()
-        arguments: list[str] = []
-        while cursor.accept(","):
-            arguments.append(self._expression(",", ";", refused=("using",), consume=False))
-        if cursor.at_word("using"):
-            raise _refused("USING", cursor.token)
-        cursor.expect(";")
-        places = format.value.replace("%%", "").count("%")
-        if places != len(arguments):
-            raise SyntaxError_(f"too {'many' if places < len(arguments) else 'few'} parameters specified for RAISE")
-        return Raise(level, format.value, tuple(arguments), line)
+    def _case(self, line: int) -> Case:
+        """Parses CASE [expression] WHEN …. With an expression, the conditions compare the variable that has its value."""
+        cursor, reader = self._cursor, self.reader
+        reader.deeper(1)
+        subject = None if cursor.at_word("when") else reader.expression("when", consume=False)
+        branches: list[Branch] = []
+        while cursor.accept_word("when"):
+            if subject is None:
+                truth = reader.expression("then")
+            else:
+                prefix, at = f'"{SUBJECT}" IN (', cursor.position
+                truth = f"{prefix}{reader.text_to('then')})"
+                reader.check(f"SELECT {truth}", at - len(f"SELECT {prefix}"), query=True)
+            branches.append(Branch(truth, self._statements("when", "else", "end")))
+        if not branches:
+            raise cursor.error()
+        otherwise = self._statements("end") if cursor.accept_word("else") else None
+        self._end("case")
+        return Case(subject, tuple(branches), otherwise, line)
 
-    def _expression(self, *ends: str, refused: tuple[str, ...] = (), consume: bool = True) -> str:
-        """Returns the text of an expression, up to one of these words or signs."""
-        start = self._cursor.token
-        text = self._text_to(*ends, refused=refused, consume=consume)
-        self._checked(f"SELECT ({text})", start.position - len("SELECT ("))
-        return text
-
-    def _text_to(self, *ends: str, refused: tuple[str, ...] = (), consume: bool = True) -> str:
-        """Returns the text up to one of these words or signs outside of parentheses, and skips it if `consume`."""
-        cursor, start, depth = self._cursor, self._cursor.token, 0
-        while depth or not any(cursor.at(end) or cursor.at_word(end) for end in ends):
-            token = cursor.token
-            if token.kind == "end" or (cursor.at(";") and not depth):
-                raise cursor.error()
-            if token.kind == "word" and token.value in refused and not depth:
-                raise _refused(token.value.upper(), token)
-            depth += (cursor.at("(") or cursor.at("[")) - (cursor.at(")") or cursor.at("]"))
-            cursor.advance()
-        if cursor.token is start:
-            raise SyntaxError_("missing expression", position=start.position)
-        text = cursor.text[start.position : cursor.tokens[cursor.index - 1].end]
-        if consume:
-            cursor.advance()
-        return text
-
-    def _checked(self, text: str, position: int) -> None:
-        """Parses a statement of SQL that begins at a position of the block."""
-        try:
-            self._check(text)
-        except TailgateError as error:
-            if error.position is not None:
-                error.position += position
-            raise
-
-    def _deeper(self, step: int) -> None:
-        self._depth += step
-        if self._depth > NESTING_MAX:
-            hint = f"A block of PL/pgSQL can have {NESTING_MAX} levels."
-            raise StatementTooComplex("stack depth limit exceeded", hint=hint, position=self._cursor.position)
-
-    def _line(self) -> int:
-        """Returns the line of the token at the cursor, which is not before that of the last call."""
-        self._lines += self._cursor.text.count("\n", self._counted, self._cursor.position)
-        self._counted = self._cursor.position
-        return self._lines
-
-
-def _refused(what: str, token: Token) -> TailgateError:
-    return FeatureNotSupported(f"{what} in DO is not supported", position=token.position)
+    def _end(self, word: str) -> None:
+        self._cursor.expect_word("end", word)
+        self._cursor.expect(";")
+        self.reader.deeper(-1)

@@ -20,10 +20,10 @@ from tailgate.sql.statements.parsers import writes
 from tailgate.sql.statements.parsers.clauses import select
 from tailgate.sql.statements.parsers.tables.create_table_as import with_new_table
 from tailgate.sql.statements.parsers.unsupported import refuse
+from tailgate.sql.statements.queries import Select
 from tailgate.sql.statements.session_statements import Do, Execute
 from tailgate.sql.statements.statement import Prepare, Statement
 from tailgate.sql.statements.values import Empty, StatementText
-from tailgate.sql.statements.writes import CreateTableAs
 
 
 def _prepare(cursor: Parser) -> Prepare:
@@ -73,10 +73,9 @@ def _do(cursor: Parser) -> Do:
         raise
 
 
-def _check_inner(text: str) -> None:
-    """Parses a statement in the code of DO."""
-    if isinstance(parse(text, "postgresql"), CreateTableAs) and not text.lower().startswith("create"):
-        raise FeatureNotSupported("INTO in DO is not supported")
+def _check_inner(text: str) -> bool:
+    """Parses a statement in the code of DO. Returns whether it is a query."""
+    return isinstance(parse(text, "postgresql"), Select)
 
 
 def split(text: str, dialect: Dialect = "auto") -> tuple[StatementText, ...]:

@@ -1,0 +1,1 @@
+"""Runs the blocks of DO: control flow, variables, and the statements that use them."""

@@ -1,0 +1,102 @@
+"""The variables of a running block, and the names by which statements find them.
+
+Values are texts, as the output functions with default settings write them: every type has one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tailgate.lake.errors import NullValueNotAllowed, ObjectNotInPrerequisiteState, ProgramLimitExceeded, UndefinedColumn
+from tailgate.lake.types import Type
+from tailgate.sql.plpgsql.nodes import Reference
+
+VALUE_CHARACTERS_MAX = 16 << 20  # of the text of one variable
+
+
+@dataclass(slots=True)
+class Variable:
+    """A variable of one value, or a field of a record. `domain`: the name of its domain, which checks each value."""
+
+    name: str
+    type: Type
+    value: str | None = None
+    not_null: bool = False
+    domain: str = ""
+
+    def set(self, value: str | None) -> None:
+        """Raises 22004 for NULL if the variable is declared NOT NULL, and 54000 for a value that is too long."""
+        if value is None and self.not_null:
+            raise NullValueNotAllowed(f'null value cannot be assigned to variable "{self.name}" declared NOT NULL')
+        if value is not None and len(value) > VALUE_CHARACTERS_MAX:
+            raise ProgramLimitExceeded(
+                f'the value of variable "{self.name}" is too long', hint=f"At most {VALUE_CHARACTERS_MAX} characters."
+            )
+        self.value = value
+
+
+@dataclass(slots=True)
+class Record:
+    """A variable of a row. `fields`: None until a row is assigned. `fixed`: the row type is declared, so a row is cast to it."""
+
+    name: str
+    fields: dict[str, Variable] | None = None
+    fixed: bool = False
+
+    def all(self) -> dict[str, Variable]:
+        """Returns the fields. Raises 55000 if no row was assigned."""
+        if self.fields is None:
+            detail = "The tuple structure of a not-yet-assigned record is indeterminate."
+            raise ObjectNotInPrerequisiteState(f'record "{self.name}" is not assigned yet', detail=detail)
+        return self.fields
+
+
+Named: TypeAlias = Variable | Record
+
+
+@dataclass(slots=True)
+class Scope:
+    """The variables of a block or loop, in the scope around it."""
+
+    label: str | None
+    outer: Scope | None
+    names: dict[str, Named] = field(default_factory=dict)
+
+    def find(self, parts: Reference) -> tuple[Named, Reference] | None:
+        """Returns the variable of a name, and the parts of the name behind that of the variable. None if there is no variable."""
+        scope: Scope | None = self
+        while scope is not None:
+            names = parts
+            if names[0] not in scope.names and names[0] == scope.label and len(names) > 1:
+                names = names[1:]
+            named = scope.names.get(names[0])
+            if named is not None and len(names) <= (2 if isinstance(named, Record) else 1):
+                return named, names[1:]
+            scope = scope.outer
+        return None
+
+    def may_name(self, words: frozenset[str]) -> bool:
+        """Returns whether one of these words is the name of a variable."""
+        scope: Scope | None = self
+        while scope is not None:
+            if not words.isdisjoint(scope.names):
+                return True
+            scope = scope.outer
+        return False
+
+    def variable(self, parts: Reference) -> Named:
+        """Returns the variable or the field of a record that has a name. Raises 42703 for another field."""
+        found = self.find(parts)
+        assert found is not None, parts
+        named, rest = found
+        if not rest:
+            return named
+        assert isinstance(named, Record)
+        if rest[0] not in named.all():
+            raise no_field(named, rest[0])
+        return named.all()[rest[0]]
+
+
+def no_field(record: Record, name: str) -> UndefinedColumn:
+    return UndefinedColumn(f'record "{record.name}" has no field "{name}"')
