@@ -44,7 +44,7 @@ def typed(dsn: str, examples: list[Example]) -> list[tuple[str, ...]]:
 
 
 def psql(dsn: str, examples: list[Example]) -> list[str]:
-    script = "\\pset null NULL\n\\set VERBOSITY verbose\n"
+    script = "\\pset null NULL\n\\set VERBOSITY verbose\n\\set SHOW_CONTEXT always\n"
     for e in examples:
         script += f"\\echo {MARK}\n{plain(e.statement)}\n" + "".join(f"{line}\n" for line in (*e.data, "\\.") if e.data)
     command = ["stdbuf", "-oL", "psql", "-X", dsn]
