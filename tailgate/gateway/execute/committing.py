@@ -133,7 +133,7 @@ async def _evaluated(
     write, style = authorized.plan, session.settings.style
     shown = ShownValues(session.catalog, session.access.role, write.demands)
     evaluator = sequences.evaluator(session)
-    is_deferred = immediate if grouped or session.transaction.state is State.IDLE else session.transaction.deferral.of
+    is_deferred = immediate if grouped or session.transaction.state is State.IDLE else session.transaction.constraint_modes.is_deferred
     return await session.serving.queries.write(
         authorized,
         _items(session, write),
@@ -150,7 +150,7 @@ async def _in_block(session: Session, authorized: Authorized[WritePlan], values:
         assert snapshot is not None
         effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows), snapshot)
     written = [(id, key) for id in effect.changes.keys() & effect.rules.keys() for key in effect.rules[id].keys]
-    late = {(id, key.name) for id, key in written if transaction.deferral.of(id, key)}
+    late = {(id, key.name) for id, key in written if transaction.constraint_modes.is_deferred(id, key)}
     transaction.writes.add(replace(effect, postponed=effect.postponed | late), snapshot.inbox)
     transaction.temporary.charge(transaction.writes.temporary)
     return effect

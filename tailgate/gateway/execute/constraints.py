@@ -36,7 +36,7 @@ async def set_mode(session: Session, bound: Bound, statement: s.SetConstraints, 
         session.notice("SET CONSTRAINTS can only be used in transaction blocks", "WARNING", "25P01")
         return "SET CONSTRAINTS"
     keys = None if not statement.names else frozenset(key for name in statement.names for key in _named(name, session.catalog))
-    session.transaction.deferral.set(keys, deferred=statement.deferred)
+    session.transaction.constraint_modes.set(keys, deferred=statement.deferred)
     if not statement.deferred:
         await check_postponed(session, keys)
     return "SET CONSTRAINTS"

@@ -86,10 +86,10 @@ MOVES: dict[tuple[State, Move], State] = {
 }
 
 
-class Deferral:
+class ConstraintModes:
     """When a block checks its deferrable constraints, each (id of the table, name), by SET CONSTRAINTS; as declared without it."""
 
-    def __init__(self, of: Deferral | None = None) -> None:
+    def __init__(self, of: ConstraintModes | None = None) -> None:
         self._all: bool | None = None if of is None else of._all
         self._one: dict[tuple[int, str], bool] = {} if of is None else dict(of._one)
 
@@ -101,7 +101,7 @@ class Deferral:
         else:
             self._one.update(dict.fromkeys(keys, deferred))
 
-    def of(self, table: int, constraint: Key | Reference) -> bool:
+    def is_deferred(self, table: int, constraint: Key | Reference) -> bool:
         """Returns whether the check of a constraint of a table is postponed."""
         general = constraint.deferred if self._all is None else self._all
         return constraint.deferrable and self._one.get((table, constraint.name), general)
@@ -118,7 +118,7 @@ class SavedState:
     name: str
     writes: int
     settings: Mark
-    deferral: Deferral
+    constraint_modes: ConstraintModes
     definitions: Uncommitted | None
     temporary: Mapping[int, Item]
     catalog: Catalog
@@ -144,7 +144,7 @@ class Transaction:
         self.savepoints: list[SavedState] = []
         self.temporary = temporary
         self.writes = Pending(temporary.rows)
-        self.deferral = Deferral()
+        self.constraint_modes = ConstraintModes()
         self.definitions: Uncommitted | None = None
         self.sequences: SequencePositions = {}
         self.locks: set[tuple[int, str]] = set()
@@ -175,7 +175,7 @@ class Transaction:
         if self.state is State.IDLE:
             self.savepoints.clear()
             self.writes, self.definitions, self.sequences = Pending(self.temporary.rows), None, {}
-            self.deferral, self.queried = Deferral(), False
+            self.constraint_modes, self.queried = ConstraintModes(), False
             self.locks.clear()
             self.advisory_locks.back_to(0)
 
@@ -215,7 +215,7 @@ class Transaction:
             self.savepoints.append(saved)
             self.writes.back_to(saved.writes)
             self.locks = set(saved.locks)
-            self.deferral = Deferral(saved.deferral)
+            self.constraint_modes = ConstraintModes(saved.constraint_modes)
             self.advisory_locks.back_to(saved.advisory_locks)
             if self.definitions is not None:  # ids of objects are not used again
                 self.definitions = replace(saved.definitions or Uncommitted(), next_id=self.definitions.next_id)

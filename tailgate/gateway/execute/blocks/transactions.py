@@ -9,7 +9,7 @@ from tailgate.gateway.execute.blocks import commits, cursors
 from tailgate.gateway.execute.commands import set_modes
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
-from tailgate.gateway.session.transactions import Deferral, Move, SavedState, State
+from tailgate.gateway.session.transactions import ConstraintModes, Move, SavedState, State
 from tailgate.lake import errors as e
 from tailgate.sql import statements as s
 
@@ -72,7 +72,7 @@ async def save(session: Session, name: str) -> None:
         name,
         writes=len(transaction.writes),
         settings=session.settings.mark(),
-        deferral=Deferral(transaction.deferral),
+        constraint_modes=ConstraintModes(transaction.constraint_modes),
         definitions=transaction.definitions,
         temporary=naming.temporary,
         catalog=naming.durable,
