@@ -5,20 +5,26 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
+import pytest
 
+from tailgate.gateway.mirrors import tables
 from tailgate.gateway.resources.memory import Memory
 from tailgate.gateway.serving.service import Serving
 from tailgate.lake.catalog import Change, Item, MaterializedView
 from tailgate.lake.folder import Lake
-from tailgate.lake.types import FLOAT8, INT8, TEXT, WEIGHT, Field, Type, arrow_schema
+from tailgate.lake.types import FLOAT8, INT8, INTERVAL, TEXT, WEIGHT, Field, Type, arrow_schema
 from tailgate.lake.writer.log_writer import open_epoch
 
 Row = tuple[object, ...]
+
+WIDE = {"id": INT8, "name": TEXT, "span": INTERVAL, "amount": FLOAT8}
+NARROW = {"id": INT8, "name": TEXT}
 
 
 class ModelLake:
@@ -128,3 +134,22 @@ async def serving(model: ModelLake) -> AsyncIterator[Serving]:
         yield server
     finally:
         await server.stop()
+
+
+def flip(model: ModelLake, relation: int, id: int) -> list[tuple[str, int]]:
+    """Returns the old and a new name of the row with an id, with the weights of a change."""
+    old = next(r[1] for r in model.now[relation] if r[0] == id)
+    return [(old, -1), (old + "x" if len(old) < 5 else "x", 1)]
+
+
+def ticks_applied(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Returns a list to which each update of a mirror's table adds the number of ticks whose changes it applies."""
+    applied: list[int] = []
+    apply = tables.Tables.apply
+
+    def counted(self: tables.Tables, connection: duckdb.DuckDBPyConnection, table: tables.Table, parts: Sequence[pa.Table]) -> None:
+        applied.append(len(parts))
+        apply(self, connection, table, parts)
+
+    monkeypatch.setattr(tables.Tables, "apply", counted)
+    return applied

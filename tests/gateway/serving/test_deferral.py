@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
-from tailgate.gateway.mirrors import deferral
+from tailgate.gateway.mirrors import clock, deferral
 from tailgate.gateway.mirrors.deferral import CLOCK, Deferral
+from tests.gateway.serving.model_lake import NARROW, ModelLake, flip, serving, ticks_applied
 
 RELATION = 7
 PART = pa.table({"c0": ["x" * 1_000, "y"], "__weight": [1, -1]})
@@ -34,3 +38,65 @@ def test_the_clock_is_set_with_each_tick_while_statements_read(monkeypatch: pyte
     monkeypatch.setattr(deferral, "EAGER_S", 0.0)
     assert changes.due({}, ()) == {}
     assert changes.are_behind
+
+
+def test_a_table_that_no_statement_reads_gets_its_changes_later(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB has the changes before the next statement reads the table, or when there are many. Other tables follow each tick."""
+    monkeypatch.setattr(deferral, "ROWS_MAX", 10)
+    applied = ticks_applied(monkeypatch)
+
+    async def work() -> None:
+        item, other = model.create("v", NARROW, (0,)), model.create("w", NARROW, (0,))
+        model.tick({id: [((1, "x"), 1)] for id in (item.id, other.id)})
+
+        async def ticks(count: int) -> None:
+            for _ in range(count):
+                time = model.tick({id: [((1, n), w) for n, w in flip(model, id, 1)] for id in (item.id, other.id)})
+                await server.progress.wait(time - 1, 10)
+
+        def rows(relation: int) -> list[tuple[object, ...]]:
+            with server.mirrors.reading((relation,)):
+                return server._sandbox.cursor().execute(f"SELECT c0, c1, t FROM r{relation}, clock").fetchall()
+
+        async with serving(model) as server:
+            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item, other])))
+            applied.clear()
+            await ticks(3)
+            assert applied == []
+            assert rows(other.id) == [(*next(iter(model.now[other.id])), server.progress.time)]
+            assert applied == [3]
+            await ticks(1)
+            assert applied == [3, 1]
+            await ticks(1)  # the fifth one
+            assert (applied[:2], sorted(applied[2:])) == ([3, 1], [1, 5])
+            await ticks(1)
+            assert rows(item.id) == [(*next(iter(model.now[item.id])), server.progress.time)]
+            assert applied[4:] == [1, 1]
+
+    run(work)
+
+
+def test_changes_are_deferred_until_the_table_is_gone(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a tick drops a table that lacks changes, a statement that begins to read it waits for the tick."""
+    set_clock, deferred = clock.set_clock, list[dict[int, Any]]()
+
+    async def work() -> None:
+        item, other = model.create("v", NARROW, (0,)), model.create("w", NARROW, (0,))
+        async with serving(model) as server:
+            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item, other])))
+            time = model.tick({item.id: [((1, "x"), 1)]})
+            await server.progress.wait(time - 1, 10)
+
+            def noted(*arguments: Any) -> None:
+                if server.mirrors.table_of(item.id) is None:
+                    deferred.append(server.mirrors.deferral.lacking((item.id,)))
+                set_clock(*arguments)
+
+            with server.mirrors.reading((other.id,)):
+                monkeypatch.setattr(clock, "set_clock", noted)
+                model.drop(item)
+                await server.progress.wait(time, 10)
+            assert [list(lacking) for lacking in deferred] == [[item.id]]
+            assert server.mirrors.deferral.lacking() == {}
+
+    run(work)

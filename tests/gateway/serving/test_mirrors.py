@@ -1,23 +1,19 @@
 """Tests that all mirrors have one time, and the rows that the log has at that time."""
 
 import asyncio
-import contextlib
 import itertools
 import random
 import threading
-from collections.abc import Sequence
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 import pytest
 
-from tailgate.gateway.mirrors import clock, copies, deferral, mirror, mirrors, tables
-from tailgate.gateway.mirrors.mirrored import Mirrored
+from tailgate.gateway.mirrors import deferral, mirror, mirrors, tables
 from tailgate.gateway.serving.service import Serving
 from tailgate.lake.readers import reading
-from tailgate.lake.types import FLOAT8, INT8, INTERVAL, TEXT
-from tests.gateway.serving.model_lake import ModelLake, Row, bag, serving, unready
+from tailgate.lake.types import INT8
+from tests.gateway.serving.model_lake import NARROW, WIDE, ModelLake, Row, bag, flip, serving, ticks_applied, unready
 
 NAMES = [None, "a", "b", "ä", ""]
 
@@ -60,10 +56,6 @@ class Random:
         return out
 
 
-WIDE = {"id": INT8, "name": TEXT, "span": INTERVAL, "amount": FLOAT8}
-NARROW = {"id": INT8, "name": TEXT}
-
-
 @pytest.mark.parametrize("keyed", [True, False])
 @pytest.mark.parametrize("wide", [True, False])
 @pytest.mark.parametrize("way", ["in place", "scan", "index", "index of hashes"])
@@ -96,60 +88,6 @@ def test_the_mirror_is_the_snapshot_at_every_time(
                 await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item])))
 
     run(work)
-
-
-@pytest.mark.parametrize("indexed", [False, True])
-@pytest.mark.parametrize("dropped", [False, True])
-def test_ticks_do_not_wait_for_a_copy(model: ModelLake, run, indexed: bool, dropped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a table is copied, the mirror shows new entries, and leaves if the relation is dropped."""
-    monkeypatch.setattr(tables, "CHANGES_BEFORE_COPY_MIN", 10)
-    if indexed:
-        monkeypatch.setattr(tables, "ROWS_INDEXED_MIN", 5)
-    copying, may_end, reads = threading.Event(), threading.Event(), contextlib.ExitStack()
-    copy = tables.Tables.copy
-
-    def slow_copy(self: tables.Tables, connection: duckdb.DuckDBPyConnection, table: tables.Table) -> tables.Table:
-        copied = copy(self, connection, table)
-        copying.set()
-        assert may_end.wait(60)
-        return copied
-
-    monkeypatch.setattr(tables.Tables, "copy", slow_copy)
-
-    async def work() -> None:
-        item = model.create("v", NARROW, (0,))
-        model.tick({item.id: [((i, "x"), 1) for i in range(20)]})
-
-        async def flip() -> None:
-            time = model.tick({item.id: [((i, n), w) for i in range(20) for n, w in _flip(model, item.id, i)]})
-            assert await server.progress.wait(time - 1, 10) == time
-
-        async with serving(model) as server:
-            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item])))
-            reads.enter_context(server.mirrors.reading())
-            while not copying.is_set():
-                await flip()
-            for _ in range(3):
-                await flip()
-            (table,) = [table for table in server.mirrors._mirrored[item.id].tables.values() if table.rows]
-            if dropped:
-                model.drop(item)
-                await server.progress.wait(server.progress.time, 10)
-            may_end.set()
-            cursor = server._sandbox.cursor()
-            if dropped:
-                while cursor.execute("SELECT table_name FROM duckdb_tables()").fetchall() != [("clock",)]:
-                    await asyncio.sleep(0.01)
-                return
-            while table in server.mirrors._mirrored[item.id].tables.values():
-                await asyncio.sleep(0.01)
-            await flip()
-            with server.queries.snapshot() as snapshot, snapshot.use() as connection:
-                snapshot.bring([item])
-                assert bag(mirror.rows(connection, mirror.shape(item))) == model.now[item.id]
-
-    with reads:
-        run(work)
 
 
 class Failing:
@@ -197,19 +135,6 @@ def test_a_commit_that_fails(model: ModelLake, run, monkeypatch: pytest.MonkeyPa
     run(work)
 
 
-def ticks_applied(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Returns a list to which each update of a mirror's table adds the number of ticks whose changes it applies."""
-    applied: list[int] = []
-    apply = tables.Tables.apply
-
-    def counted(self: tables.Tables, connection: duckdb.DuckDBPyConnection, table: tables.Table, parts: Sequence[pa.Table]) -> None:
-        applied.append(len(parts))
-        apply(self, connection, table, parts)
-
-    monkeypatch.setattr(tables.Tables, "apply", counted)
-    return applied
-
-
 def test_a_fill_that_is_far_behind(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The changes of a bounded number of entries are in memory at once."""
     monkeypatch.setattr(mirrors, "ENTRIES_AT_ONCE", 10)
@@ -239,70 +164,6 @@ def test_a_fill_that_is_far_behind(model: ModelLake, run, monkeypatch: pytest.Mo
                 assert bag(mirror.rows(connection, mirror.shape(item))) == {(35, "x"): 1}
         assert sum(applied) == 35
         assert max(applied) == 10
-
-    run(work)
-
-
-def test_a_copy_that_fails_is_not_tried_again_at_once(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table that has grown gets an index by a copy. Each attempt takes a second of CPU for 1,000,000 rows."""
-    monkeypatch.setattr(tables, "ROWS_INDEXED_MIN", 5)
-    attempts: list[mirror.Shape] = []
-
-    def no_memory(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape) -> None:
-        attempts.append(shape)
-        raise duckdb.OutOfMemoryException("no memory")
-
-    monkeypatch.setattr(mirror, "create_index", no_memory)
-
-    async def work() -> None:
-        item = model.create("v", NARROW, (0,))
-        model.tick({item.id: [((0, "x"), 1)]})
-        async with serving(model) as server:
-            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item])))
-            (table,) = [table for table in server.mirrors._mirrored[item.id].tables.values() if table.rows]
-            for i in range(1, 12):
-                with server.mirrors.reading():
-                    time = model.tick({item.id: [((i, "x"), 1)]})
-                    await server.progress.wait(time - 1, 10)
-                while table.is_being_copied:
-                    await asyncio.sleep(0.001)
-            assert len(attempts) == 1
-            with server.queries.snapshot() as snapshot, snapshot.use() as connection:
-                snapshot.bring([item])
-                assert bag(mirror.rows(connection, mirror.shape(item))) == model.now[item.id]
-
-    run(work)
-
-
-def test_a_table_that_is_dropped_before_its_copy_begins(
-    model: ModelLake, run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(tables, "ROWS_INDEXED_MIN", 5)
-    copying, may_begin, ended = threading.Event(), threading.Event(), threading.Event()
-    copy = copies.Copies.copy
-
-    def late_copy(self: copies.Copies, entry: Mirrored, table: tables.Table) -> None:
-        copying.set()
-        assert may_begin.wait(60)
-        copy(self, entry, table)
-        ended.set()
-
-    monkeypatch.setattr(copies.Copies, "copy", late_copy)
-
-    async def work() -> None:
-        item = model.create("v", NARROW, (0,))
-        model.tick({item.id: [((0, "x"), 1)]})
-        async with serving(model) as server:
-            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item])))
-            with server.mirrors.reading():
-                model.tick({item.id: [((i, "x"), 1) for i in range(1, 12)]})
-                assert await asyncio.to_thread(copying.wait, 60)
-            model.drop(item)
-            while server.mirrors.table_of(item.id) is not None:
-                await server.progress.wait(server.progress.time, 1)
-            may_begin.set()
-            assert await asyncio.to_thread(ended.wait, 60)
-        assert "could not be copied" not in caplog.text
 
     run(work)
 
@@ -349,68 +210,6 @@ def test_one_time_for_all_relations(model: ModelLake, run, eager_s: float, monke
     run(work)
 
 
-def test_a_table_that_no_statement_reads_gets_its_changes_later(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DuckDB has the changes before the next statement reads the table, or when there are many. Other tables follow each tick."""
-    monkeypatch.setattr(deferral, "ROWS_MAX", 10)
-    applied = ticks_applied(monkeypatch)
-
-    async def work() -> None:
-        item, other = model.create("v", NARROW, (0,)), model.create("w", NARROW, (0,))
-        model.tick({id: [((1, "x"), 1)] for id in (item.id, other.id)})
-
-        async def ticks(count: int) -> None:
-            for _ in range(count):
-                time = model.tick({id: [((1, n), w) for n, w in _flip(model, id, 1)] for id in (item.id, other.id)})
-                await server.progress.wait(time - 1, 10)
-
-        def rows(relation: int) -> list[tuple[object, ...]]:
-            with server.mirrors.reading((relation,)):
-                return server._sandbox.cursor().execute(f"SELECT c0, c1, t FROM r{relation}, clock").fetchall()
-
-        async with serving(model) as server:
-            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item, other])))
-            applied.clear()
-            await ticks(3)
-            assert applied == []
-            assert rows(other.id) == [(*next(iter(model.now[other.id])), server.progress.time)]
-            assert applied == [3]
-            await ticks(1)
-            assert applied == [3, 1]
-            await ticks(1)  # the fifth one
-            assert (applied[:2], sorted(applied[2:])) == ([3, 1], [1, 5])
-            await ticks(1)
-            assert rows(item.id) == [(*next(iter(model.now[item.id])), server.progress.time)]
-            assert applied[4:] == [1, 1]
-
-    run(work)
-
-
-def test_changes_are_deferred_until_the_table_is_gone(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a tick drops a table that lacks changes, a statement that begins to read it waits for the tick."""
-    set_clock, deferred = clock.set_clock, list[dict[int, Any]]()
-
-    async def work() -> None:
-        item, other = model.create("v", NARROW, (0,)), model.create("w", NARROW, (0,))
-        async with serving(model) as server:
-            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item, other])))
-            time = model.tick({item.id: [((1, "x"), 1)]})
-            await server.progress.wait(time - 1, 10)
-
-            def noted(*arguments: Any) -> None:
-                if server.mirrors.table_of(item.id) is None:
-                    deferred.append(server.mirrors.deferral.lacking((item.id,)))
-                set_clock(*arguments)
-
-            with server.mirrors.reading((other.id,)):
-                monkeypatch.setattr(clock, "set_clock", noted)
-                model.drop(item)
-                await server.progress.wait(time, 10)
-            assert [list(lacking) for lacking in deferred] == [[item.id]]
-            assert server.mirrors.deferral.lacking() == {}
-
-    run(work)
-
-
 def test_a_relation_that_is_backfilled_again_is_empty_first(model: ModelLake, run) -> None:
     """Its old rows are gone when it is ready again, whatever changes came before that."""
 
@@ -447,7 +246,7 @@ def test_filling_during_ticks(model: ModelLake, run) -> None:
             step = 0
             while not stop.is_set() and step < 500:
                 step += 1
-                model.tick({i.id: [((step % 200, n), w) for n, w in _flip(model, i.id, step % 200)] for i in items})
+                model.tick({i.id: [((step % 200, n), w) for n, w in flip(model, i.id, step % 200)] for i in items})
 
         async with serving(model) as server:
             writer = threading.Thread(target=write)
@@ -463,11 +262,6 @@ def test_filling_during_ticks(model: ModelLake, run) -> None:
             writer.join()
 
     run(work)
-
-
-def _flip(model: ModelLake, relation: int, id: int) -> list[tuple[str, int]]:
-    old = next(r[1] for r in model.now[relation] if r[0] == id)
-    return [(old, -1), (old + "x" if len(old) < 5 else "x", 1)]
 
 
 def test_failing_views_are_known_before_they_are_read(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
