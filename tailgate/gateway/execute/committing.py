@@ -39,7 +39,7 @@ from tailgate.gateway.writes.rows.constants import Constants
 from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.gateway.writes.rows.query import Query
 from tailgate.lake.catalog import Item, MaterializedView
-from tailgate.lake.catalog.schemas import is_logged, is_temporary
+from tailgate.lake.catalog.schemas import is_temporary
 from tailgate.lake.errors import FeatureNotSupported, QueryCanceled, SerializationFailure, TailgateError
 from tailgate.sql.authorization import Authorized
 
@@ -113,7 +113,7 @@ async def run(session: Session, write: WritePlan, values: Sequence[object], rows
 
 async def check(session: Session, write: InsertPlan, values: Sequence[object], rows: pa.Table) -> None:
     """Raises the first constraint violation of `rows`, which precede a row that cannot be parsed."""
-    with session.transaction.reading(session.serving, (write.table.id,)) as at:
+    async with session.transaction.reading(session.serving, (write.table.id,)) as at:
         await _evaluated(session, session.access.authorize(write), values, lambda evaluation: evaluation.check(write, rows), at)
 
 
@@ -146,7 +146,7 @@ async def _in_block(session: Session, authorized: Authorized[WritePlan], values:
     """Runs a write inside a block: evaluates it and adds its effect to the pending writes."""
     write, transaction = authorized.plan, session.transaction
     system = await system_relations.changes(session, _relations(write))
-    with transaction.reading(session.serving, (), system) as snapshot:
+    async with transaction.reading(session.serving, (), system) as snapshot:
         assert snapshot is not None
         effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows), snapshot)
     written = [(id, key) for id in effect.changes.keys() & effect.rules.keys() for key in effect.rules[id].keys]
@@ -238,9 +238,7 @@ async def _alone(session: Session, authorized: Authorized[WritePlan], values: Se
     system = await system_relations.changes(session, relations)
     for _ in range(EVALUATIONS_MAX):
         pending = Pending(session.temporary.rows)
-        if not all(map(is_logged, relations)):
-            await serving.queries.catch_up()
-        with session.transaction.reading(serving, relations, system) as at:
+        async with session.transaction.reading(serving, relations, system) as at:
             base = serving.progress.inbox if at is None else at.inbox
             try:
                 effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows), at)

@@ -143,14 +143,14 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
     if at is not None:
         while serving.progress.time < at:
             await serving.progress.wait(serving.progress.time, 1.0)
-        with serving.queries.snapshot(at) as snapshot:
+        with await serving.queries.open_snapshot(at) as snapshot:
             snapshot.write({**session.transaction.writes.temporary, **rows})
             return TableRows(columns, await _run(session, plan, bound.body, values, snapshot))
     if session.settings["real_time_recency"] == "on" and session.transaction.time is None:
         await wait_recent(session, logged)
     if session.transaction.state is not State.IDLE:
         await committing.before_read(session, bound.prepared.relations, bound.prepared.locked)
-    with session.transaction.reading(serving, bound.prepared.relations, rows, only=True) as snapshot:
+    async with session.transaction.reading(serving, bound.prepared.relations, rows, only=True) as snapshot:
         return TableRows(columns, await _run(session, plan, bound.body, values, snapshot))
 
 

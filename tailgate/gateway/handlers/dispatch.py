@@ -155,10 +155,16 @@ async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Res
         time_expressions.check_writable(session)
     if not isinstance(bound.statement, WITHOUT_SNAPSHOT):
         session.transaction.query()
-        if session.transaction.pending and session.transaction.time is None:
-            await session.serving.queries.catch_up()
+    if session.transaction.pending and session.transaction.time is None and _takes_snapshot(bound.statement):
+        await session.serving.queries.catch_up()
     result = executor.run(session, bound, bound.statement, values)
     return await result if isinstance(result, Awaitable) else result
+
+
+def _takes_snapshot(statement: ParsedStatement) -> bool:
+    """Returns whether the first such statement of a transaction may take its snapshot."""
+    imports = isinstance(statement, s.Set) and statement.name.lower() == "transaction snapshot"
+    return imports or isinstance(statement, s.Lock) or not isinstance(statement, WITHOUT_SNAPSHOT)
 
 
 def _with_session_roles(session: Session, bound: Bound) -> Bound:

@@ -59,17 +59,20 @@ class Deferral:
         self._read_at: dict[int | None, float] = {}  # the end of the last statement that has read a relation, or all
         self._lacking: dict[int, Lacking] = {}  # by relation
 
-    @property
-    def are_behind(self) -> bool:
-        """Returns whether some tables, or the clock, lack changes."""
-        return bool(self._lacking)
+    def are_behind(self, relations: Collection[int] | None = None) -> bool:
+        """Returns whether some tables of relations, or the clock, lack changes."""
+        with self._lock:
+            return self._are_behind(relations)
+
+    def _are_behind(self, relations: Collection[int] | None) -> bool:
+        return bool(self._lacking) if relations is None else not self._lacking.keys().isdisjoint(_with_clock(relations))
 
     def begin(self, relations: Collection[int] | None) -> bool:
         """Counts a statement that reads relations, until `end`. Returns whether some of their tables, or the clock, lack changes."""
         with self._lock:
             for relation in _with_clock(relations):
                 self._readers[relation] += 1
-            return bool(self._lacking) if relations is None else not self._lacking.keys().isdisjoint(_with_clock(relations))
+            return self._are_behind(relations)
 
     def end(self, relations: Collection[int] | None) -> None:
         """Ends what `begin` has begun."""

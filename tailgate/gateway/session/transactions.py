@@ -8,8 +8,8 @@ A block reads all its relations at one time. Its first read takes the snapshot, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import count
@@ -233,10 +233,10 @@ class Transaction:
         self._snapshot.write(self.writes.changes)
         return self._snapshot
 
-    @contextmanager
-    def reading(
+    @asynccontextmanager
+    async def reading(
         self, serving: Serving, relations: Iterable[int], rows: Mapping[int, UncommittedChanges] = NO_ROWS, *, only: bool = False
-    ) -> Iterator[Snapshot | None]:
+    ) -> AsyncIterator[Snapshot | None]:
         """Provides the snapshot that a statement reads: that of the transaction, or a new one for relations that are not in the log.
 
         `rows`: of relations of the schema tailgate. `only`: whether the statement reads no other relations.
@@ -248,7 +248,7 @@ class Transaction:
                 snapshot.write({**self.writes.changes, **rows})
             yield snapshot
         elif not all(map(is_logged, relations)):
-            with serving.queries.snapshot(relations=frozenset(relations) if only else None) as snapshot:
+            with await serving.queries.open_snapshot(relations=frozenset(relations) if only else None) as snapshot:
                 snapshot.write({**self.writes.temporary, **rows})
                 yield snapshot
         else:

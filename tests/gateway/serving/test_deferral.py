@@ -37,7 +37,7 @@ def test_the_clock_is_set_with_each_tick_while_statements_read(monkeypatch: pyte
     assert changes.due({}, ()) == {CLOCK: ()}
     monkeypatch.setattr(deferral, "EAGER_S", 0.0)
     assert changes.due({}, ()) == {}
-    assert changes.are_behind
+    assert changes.are_behind()
 
 
 def test_a_table_that_no_statement_reads_gets_its_changes_later(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:

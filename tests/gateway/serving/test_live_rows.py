@@ -282,15 +282,34 @@ def test_the_event_loop_does_not_apply_the_changes_that_tables_lack(world: World
     assert world.served._thread.ident not in threads
 
 
-def test_a_write_of_a_temporary_table_does_not_apply_them_in_the_event_loop(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statements_outside_of_blocks_do_not_apply_them_in_the_event_loop(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A snapshot is taken for a temporary table outside of a block, and by LOCK TABLE and SET TRANSACTION SNAPSHOT."""
     threads = threads_that_apply(monkeypatch)
     item = world.model.create("v", COLUMNS, (0,))
     world.tick({})
     assert world.rows("SELECT count(*) FROM v") == [(0,)]
     world.client.execute("CREATE TEMPORARY TABLE copied (id bigint)")
-    world.tick({item.id: [((1, "a", None, None), 1)]})
-    threads.clear()
-    world.client.execute("INSERT INTO copied SELECT id FROM v")
+    with psycopg.connect(world.served.dsn) as other:
+        (exported,) = other.execute("SELECT pg_export_snapshot()").fetchone() or ()
+        _check_threads(world, item.id, threads, exported)
+
+
+def _check_threads(world: World, relation: int, threads: list[int | None], exported: str) -> None:
+    block = "BEGIN ISOLATION LEVEL REPEATABLE READ"
+    statements = [
+        ["INSERT INTO copied SELECT id FROM v"],
+        ["CREATE TEMPORARY TABLE other AS SELECT v.id FROM v, copied"],
+        ["ALTER TABLE copied ADD CHECK (id > 0)"],
+        ["SELECT id FROM copied JOIN v USING (id)"],
+        [block, "LOCK TABLE copied", "ROLLBACK"],
+        [block, f"SET TRANSACTION SNAPSHOT '{exported}'", "ROLLBACK"],
+        [f"SELECT id FROM v AS OF {world.served.serving.progress.time}"],
+    ]
+    for n, texts in enumerate(statements):
+        world.tick({relation: [((n + 1, "a", None, None), 1)]})
+        threads.clear()
+        for text in texts:
+            world.client.execute(text)
+        assert threads, texts
+        assert world.served._thread.ident not in threads, texts
     assert world.rows("SELECT id FROM copied") == [(1,)]
-    assert threads
-    assert world.served._thread.ident not in threads

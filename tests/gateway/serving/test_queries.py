@@ -1,12 +1,18 @@
 """Tests queries over the mirrors: one binding, one time, PostgreSQL's errors, cancellation."""
 
 import asyncio
+import contextlib
 import threading
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from typing import Any
 
 import duckdb
 import pytest
 
 from tailgate.gateway.mirrors import snapshots
+from tailgate.gateway.mirrors.mirrors import Mirrors
+from tailgate.gateway.serving import jobs, queries
 from tailgate.gateway.serving.jobs import Job, Jobs
 from tailgate.gateway.serving.service import Serving
 from tailgate.lake import errors
@@ -181,6 +187,7 @@ def test_the_past(model: ModelLake, run) -> None:
 
 
 SLOW = "SELECT count(*) FROM v a, v b, v c, v d WHERE a.id + b.id * c.id + d.id = 7777"
+MANY_ROWS = "SELECT a.id FROM v a, v b, v c, v d"
 
 
 def test_cancel_and_timeout(model: ModelLake, run) -> None:
@@ -228,6 +235,53 @@ def test_an_interrupt_before_the_statement_is_repeated() -> None:
         jobs.close()
 
     asyncio.run(asyncio.wait_for(canceled(), 30))
+
+
+@pytest.mark.parametrize("point", ["before it reads", "while it reads", "before its statement", "before its rows"])
+def test_a_cancel_at_each_point_ends_the_statement(model: ModelLake, run, point: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB may get the interrupt before the statement that it is for. Nothing else holds the thread."""
+    reached, threads = threading.Event(), set[int]()
+
+    def held(function: Callable[..., Any], *arguments: Any) -> Any:
+        if threading.get_ident() not in threads:  # the thread of the event loop
+            reached.set()
+            until(lambda: jobs.current().cancelled)
+        return function(*arguments)
+
+    @contextlib.contextmanager
+    def reading(mirrors: Mirrors, relations: Collection[int] | None = None) -> Iterator[None]:
+        if point == "before it reads":
+            held(int)
+        with original(mirrors, relations):
+            if point == "while it reads":
+                held(int)
+            yield
+
+    async def work() -> None:
+        item = model.create("v", NARROW)
+        model.tick({item.id: [((i, "x"), 1) for i in range(3000)]})
+        threads.add(threading.get_ident())
+        async with serving(model) as server:
+            await ask(server, "SELECT count(*) FROM v")
+            prepared = shared(server.binder.prepare(select(MANY_ROWS if point == "before its rows" else SLOW)))
+            monkeypatch.setattr(Mirrors, "reading", reading)
+            if point == "before its statement":
+                monkeypatch.setattr(queries, "execute", partial(held, queries.execute))
+            if point == "before its rows":
+                monkeypatch.setattr(queries, "fetched", partial(held, queries.fetched))
+            run_now = partial(server.queries.write, prepared, [item], lambda cursor: queries.execute(cursor, prepared.plan, ()))
+            for start in (partial(server.queries.run, prepared), partial(server.queries.run_at_entry, prepared), run_now):
+                reached.clear()
+                task = asyncio.ensure_future(start())
+                assert await asyncio.to_thread(reached.wait, 10)
+                task.cancel()
+                await asyncio.wait((task,))
+                assert task.cancelled()
+                while server.queries.jobs.running:
+                    await asyncio.sleep(0.001)
+
+    original = Mirrors.reading
+    run(lambda: asyncio.wait_for(work(), 30))
 
 
 def test_a_transaction_continues_after_an_error(model: ModelLake, run) -> None:

@@ -58,7 +58,7 @@ class OwnedQueries(Generic[B]):
             return await queries.run(authorized, (), timeout=timeout_s)
         if system is None:
             system = await self.system_relations(item, catalog).changes(query.relations, query)
-        with queries.snapshot(relations=query.relations) as snapshot:
+        with await queries.open_snapshot(relations=query.relations) as snapshot:
             snapshot.write(system)
             return await queries.run(authorized, (), at=snapshot, timeout=timeout_s)
 

@@ -217,7 +217,7 @@ async def with_rows(session: Session, text: str, tag: str, target: int, table: T
         return TableChange(text, target, arrow_schema(table.columns, weight=True).empty_table(), (table.id,), tag)
     style, catalog, calls = session.settings.style, session.catalog, sequences.evaluator(session)
     names = {"s": catalog.schema_of(plan.table).name, "t": table.name}
-    with session.transaction.reading(session.serving, [table.id for table in plan.relations]) as at:
+    async with session.transaction.reading(session.serving, [table.id for table in plan.relations]) as at:
         rows = await session.serving.queries.write(
             session.access.authorize(plan),
             list(plan.relations),

@@ -117,7 +117,7 @@ async def _evaluated(session: Session, bound: Bound, statement: s.CreateTableAs,
         return table, fitted(written, table.columns)
     query, style, names, calls = table.rows, session.settings.style, session.catalog, sequences.evaluator(session)
     system = await system_relations.changes(session, table.relations)
-    with session.transaction.reading(session.serving, table.relations, system) as at:
+    async with session.transaction.reading(session.serving, table.relations, system) as at:
         try:
             rows = await session.serving.queries.write(
                 authorized,
