@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tailgate.engine.plan.rules import change
@@ -28,11 +29,11 @@ def world() -> Catalog:
     return Catalog().apply(Change(put=(orders, customers)))
 
 
-def created(catalog: Catalog, query: str) -> MaterializedView:
-    """Returns a view as it is chosen and numbered, before its fill."""
+def created(catalog: Catalog, query: str, rows: Mapping[int, int] | None = None) -> MaterializedView:
+    """Returns a view as it is chosen and numbered, before its fill. `rows`: the sizes of its inputs."""
     id = catalog.next_id
     bound = bind_query(query, catalog, view=True)
-    item = MaterializedView(id, f"v{id}", bound.columns, None, True, id + 1, bound.depends, query=query, ready=False)
+    item = MaterializedView(id, f"v{id}", bound.columns, None, True, id + 1, bound.depends, query=query, ready=False, sizes=rows)
     return chosen(catalog, item)
 
 
@@ -59,10 +60,10 @@ def joins(catalog: Catalog) -> list[int]:
     return found
 
 
-def of_queries(*queries: str) -> Catalog:
+def of_queries(*queries: str, rows: Mapping[int, int] | None = None) -> Catalog:
     catalog = world()
     for query in queries:
-        catalog = filled(catalog, created(catalog, query))
+        catalog = filled(catalog, created(catalog, query, rows))
     return catalog
 
 
@@ -93,6 +94,15 @@ def test_equal_joins_are_shared_as_they_are() -> None:
     catalog = of_queries(*queries)
     assert len(set(joins(catalog))) == 1
     assert not any(view.join_columns for view in catalog.each(MaterializedView))
+
+
+def test_joins_that_store_few_of_many_rows_stay_separate() -> None:
+    """Orders by segment and customer are stored as one row of each customer, with a weight."""
+    counted = "SELECT c.segment, count(*) AS n FROM orders o JOIN customers c ON o.customer_id = c.id"
+    queries = [f"{counted} WHERE c.city > '{n}' {GROUPS}" for n in range(9)]
+    rows = {ORDERS: 1_000_000, CUSTOMERS: 1_000}
+    assert len(set(joins(of_queries(*queries, rows=rows)))) == 9
+    assert len(set(joins(of_queries(*queries, rows={**rows, ORDERS: 100})))) < 9
 
 
 def test_other_columns_need_another_join() -> None:

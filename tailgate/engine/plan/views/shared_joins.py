@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from tailgate.engine.plan.analysis.estimate import rows
+from tailgate.engine.plan.analysis.estimate import rows, values
 from tailgate.engine.plan.rewrites.equijoin import matching
 from tailgate.engine.plan.rewrites.passes import rewrite
 from tailgate.engine.plan.rewrites.shared import Side, join_sides
@@ -125,11 +125,13 @@ def _with_columns(item: MaterializedView, columns: Iterable[Iterable[int]], join
 
 def _stored(join: _RelationJoin, sized: _RelationJoin) -> float:
     """Returns the estimated number of rows that a join stores. `sized`: a join of the same relations, with their sizes."""
-    return sum(_passing(side, of.scan) for side, of in zip(join.sides, sized.sides, strict=True))
+    return sum(_stored_of_side(side, of.scan) for side, of in zip(join.sides, sized.sides, strict=True))
 
 
-def _passing(side: Side, scan: Scan) -> float:
-    return rows(Filter(scan, conjunction(side.conditions)) if side.conditions else scan)
+def _stored_of_side(side: Side, scan: Scan) -> float:
+    """Returns the estimated number of rows of a side; rows that are equal in its columns may be stored as one."""
+    passing = rows(Filter(scan, conjunction(side.conditions)) if side.conditions else scan)
+    return min(passing, values(scan, frozenset(side.columns)))
 
 
 def _widths(join: _RelationJoin) -> tuple[int, tuple[tuple[int, ...], ...]]:
