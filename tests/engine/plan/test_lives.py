@@ -22,8 +22,9 @@ import pytest
 
 from tailgate.engine.ddl import create_source, create_view, drop
 from tailgate.engine.plan.circuit.graph import Graph
-from tailgate.engine.plan.views import catalog_graph, nodes
+from tailgate.engine.plan.views import catalog_graph, nodes, shared_joins
 from tailgate.engine.plan.views.errors import UndeterminedErrors, errors_to_backfill
+from tailgate.engine.plan.views.shared_joins import with_shared_joins
 from tailgate.engine.plan.views.sharing import Sharing, Sum, equal_sums, total
 from tailgate.engine.plan.views.streams import Streams, bound_plan
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, ready
@@ -96,7 +97,10 @@ class Engine:
             statement = parse(text)
             assert isinstance(statement, CreateView)
             item = create_view(statement, text, self.catalog)
+            assert isinstance(item, MaterializedView)
             after = self.catalog.apply(Change(put=(item,)))
+            item = with_shared_joins(item, after, lambda view: Streams(after.apply(Change(put=(view,))))(view))
+            after = after.apply(Change(put=(item,)))
             stream = Streams(after)(item)
             item = nodes.with_new_nodes(replace(item, ready=False), after, stream)
             self.install(Change(put=(item,)))
@@ -214,8 +218,17 @@ def _plain(value: Any) -> Any:
     return NAN if isinstance(value, float) and value != value else value
 
 
+def joined(world: World) -> str:
+    """Returns a query that joins two tables, with a random filter, as other views join them."""
+    one, other = world.tables[:2]
+    column = one.columns[-1].name
+    condition = world.random.choice(("TRUE", f"x.a > {world.random.randint(0, 4)}", f"x.{column} IS NOT NULL"))
+    return f"SELECT x.a, x.{column} AS v, y.a AS b FROM {one.name} x JOIN {other.name} y ON x.a = y.a WHERE {condition}"
+
+
 @pytest.mark.parametrize("number", range(WORLDS))
-def test_lives(session: Any, tmp_path: Path, seed: int, number: int) -> None:
+def test_lives(session: Any, tmp_path: Path, seed: int, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_joins, "SEPARATE_MAX", 0.5)  # the first view with a join has the form that later ones share
     world = World(seed * 1000 + number, keyed=True)
     engine = Engine(session, tmp_path, world, 1 + number % 3)
     compared, shared, queries = 0, 0, list[str]()
@@ -227,6 +240,8 @@ def test_lives(session: Any, tmp_path: Path, seed: int, number: int) -> None:
             over = [Table(v.id, v.name, v.columns) for v in engine.views if v.ready]
             again = queries and world.random.random() < 0.4
             query = world.random.choice(queries) if again else world.query([*world.tables, *over], errors=world.random.random() < 0.3)
+            if world.random.random() < 0.3:
+                query = joined(world)
             if engine.create(f"v{step}", query):
                 queries.append(query)
         elif choice < 0.7 and engine.views:
