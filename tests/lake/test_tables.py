@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -215,7 +216,10 @@ def test_any_value_of_a_type_can_be_a_key(data: st.DataObject, type: Any, few: i
 SMALL = (Field("a", INT8), Field("b", TEXT))
 
 
-def test_a_large_relation_is_one_commit(lake: Lake) -> None:
+def test_a_large_relation_is_one_commit(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then the process returns the memory of its rows."""
+    released: list[bool] = []
+    monkeypatch.setattr(pa, "default_memory_pool", lambda: SimpleNamespace(release_unused=lambda: released.append(True)))
     relation = item(16384, SMALL, (0,))
     writer = open_epoch(lake)
     add(writer, relation)
@@ -231,6 +235,7 @@ def test_a_large_relation_is_one_commit(lake: Lake) -> None:
     writer.append([(relation.id, changes(relation, [([5, "5"], -1)]))])
     follower.round()
     assert reading.snapshot(lake, relation.id).num_rows == count - 1
+    assert released == [True]
 
 
 def test_tables_without_changes_keep_their_version(lake: Lake) -> None:

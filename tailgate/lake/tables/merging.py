@@ -71,7 +71,7 @@ def apply(table: DeltaTable, stored: Stored, changes: pa.Table, commit: CommitPr
         else:
             _overwrite(table, stored, positive(changes), commit)
         return None
-    rows = net(pa.concat_tables([rows, changes]))
+    rows = net(pa.concat_tables([rows, changes])) if rows.num_rows else changes
     _overwrite(table, stored, rows, commit)
     return rows if rows.num_rows <= FEW_ROWS and rows.nbytes <= FEW_BYTES else None
 

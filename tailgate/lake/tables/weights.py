@@ -37,7 +37,7 @@ def net(changes: pa.Table) -> pa.Table:
     numbers = [f"c{i}" for i in range(len(names))]  # Arrow takes a name that begins with a point for a path
     total = changes.rename_columns([*numbers, WEIGHT]).group_by(numbers, use_threads=False).aggregate([(WEIGHT, "sum")])
     total = total.select([*numbers, WEIGHT + "_sum"]).rename_columns([*names, WEIGHT]).cast(changes.schema)
-    return total.filter(pc.not_equal(total[WEIGHT], 0))
+    return _filtered(total, pc.not_equal(total[WEIGHT], 0))
 
 
 def _net_by_row(changes: pa.Table) -> pa.Table:
@@ -114,7 +114,12 @@ def negated(table: pa.Table) -> pa.Table:
 
 def positive(table: pa.Table) -> pa.Table:
     """Returns the rows with weights above zero."""
-    return table.filter(pc.greater(table[WEIGHT], 0))
+    return _filtered(table, pc.greater(table[WEIGHT], 0))
+
+
+def _filtered(table: pa.Table, mask: pa.ChunkedArray) -> pa.Table:
+    """Returns the rows for which a mask is true, without a copy if it is true for all."""
+    return table if pc.all(mask, min_count=0).as_py() else table.filter(mask)
 
 
 def count_added(changes: pa.Table) -> int:

@@ -37,6 +37,7 @@ from tailgate.lake.tables.stored_relations import Stored, begun, relations, tabl
 from tailgate.lake.tables.weights import formed, total
 from tailgate.lake.writer import open_tables
 
+LARGE_ROWS = 100_000  # changes after which a round returns freed memory to the system: Arrow keeps some hundred bytes for each
 THREADS = 2  # delta-rs releases Python's lock, and a commit mostly waits for the disk
 BOOT = "boot"  # the file's name
 # A checkpoint is written after so much time and so many entries without changes of relations, so that entries can be removed, and a
@@ -138,6 +139,8 @@ class Follower:
         changed = sections(headers, behind)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="table") as pool:
             reasons = list(pool.map(lambda id: self._brought(stored_relations[id], [entries[n] for n in changed[id]], newest.n), changed))
+        if sum(section.rows for header in headers for section in header.relations if section.relation in changed) > LARGE_ROWS:
+            pa.default_memory_pool().release_unused()
         self.inconsistent = {id: (self._tables[id].position, why) for id, why in zip(changed, reasons, strict=True) if why is not None}
         for id in behind:
             if id not in self.inconsistent:
