@@ -8,7 +8,7 @@ import selectors
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +22,7 @@ from bench.w1.usage import Usage
 from tailgate.embedded.children import Child, free_port
 from tailgate.embedded.kafka import Kafka
 from tailgate.ksql.api import MEDIA, Server
+from tailgate.lake.folder import Lake
 
 READY = timedelta(seconds=120)
 ANSWER_S = 600.0
@@ -31,10 +32,10 @@ BODY_END = b'"}]\n'  # of a complete result
 
 
 class System:
-    """The addresses of a running Tailgate: `kafka`, and `port` of the HTTP API."""
+    """The addresses of a running Tailgate: `kafka`, and `port` of the HTTP API. `data`: the folder of its lake."""
 
-    def __init__(self, kafka: str, port: int, usage: Usage) -> None:
-        self.kafka, self.port, self.usage = kafka, port, usage
+    def __init__(self, kafka: str, port: int, usage: Usage, data: Path) -> None:
+        self.kafka, self.port, self.usage, self.data = kafka, port, usage, data
         self._server = Server(f"http://127.0.0.1:{port}")
 
     def run(self, statement: str, offset: str = "earliest") -> float:
@@ -71,6 +72,33 @@ def records(consumer: Consumer) -> Iterator[Message]:
     raise TimeoutError(f"no record in {ANSWER_S:g} s")
 
 
+def steps(data: Path, name: str, column: str, sent: Sequence[float], arrived: Sequence[float], first: int) -> dict[str, list[float]]:
+    """Returns the seconds of the steps of each tick that added events to a stream, from its oldest event of those from `first` on.
+
+    `wait`: from the producer's call to the begin of the tick; `tick`: to its entry; `sink`: from there to the consumer of the topic. An
+    event's number is in a column, and its times, in seconds since the epoch, are in `sent` and `arrived`. Entries that are in segments by
+    now are left out.
+    """
+    lake = Lake(data)
+    newest = lake.log.newest()
+    assert newest is not None
+    stream = next(item for item in lake.catalog_at(newest.n).items.values() if item.name == name and item.columns)
+    position = [field.name for field in stream.columns].index(column)
+    files = {int(file.name): file for file in (data / "log").iterdir() if file.name.isdigit()}
+    out: dict[str, list[float]] = {"wait": [], "tick": [], "sink": []}
+    for entry in lake.log.after(0):
+        changes = entry.changes(stream.id)
+        if changes is None or entry.header.n not in files:
+            continue
+        numbers = changes.column(position).to_pylist()
+        if numbers and min(numbers) >= first:
+            began, ended = entry.header.time / 1000, files[entry.header.n].stat().st_mtime
+            out["wait"].append(began - sent[min(numbers)])
+            out["tick"].append(ended - began)
+            out["sink"].append(arrived[min(numbers)] - ended)
+    return out
+
+
 @contextmanager
 def running(jvm: tuple[str, ...]) -> Iterator[System]:
     """Starts a broker and a Tailgate, and stops them at the end of the block."""
@@ -85,7 +113,7 @@ def running(jvm: tuple[str, ...]) -> Iterator[System]:
         child = Child("up", command, log=folder / "up.log")
         stack.callback(child.stop)
         child.wait_ready(lambda: answers(port), READY)
-        yield System(kafka.address, port, stack.enter_context(Usage({"tailgate": [child]})))
+        yield System(kafka.address, port, stack.enter_context(Usage({"tailgate": [child]})), folder / "lake")
 
 
 def answers(port: int) -> bool:

@@ -6,7 +6,8 @@ Each part starts a broker and a Tailgate; all processes run on two cores.
 
     definitions   the time of CREATE STREAM, CREATE STREAM and TABLE … AS over an empty topic, and DROP, with 100 items in place
     chain         the delay from the producer's call to the topic of the third of three chained queries, at 1,000 events/s,
-                  after a warm-up as that of bench/freshness.py
+                  after a warm-up as that of bench/freshness.py; and the steps of a tick's oldest event: its wait for the tick,
+                  the tick up to its entry in the log, and the sink from there to the topic's reader
     projection    records per second from a JSON topic through a query without state to a JSON topic
     join          1,000,000 ratings joined as of arrival with 10,000 customers, each changed once, from the first record
     pull          pull queries by key over 16 connections, while the table changes
@@ -27,7 +28,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bench._ksqldb import Push as PushQueries
-from bench._ksqldb import System, pulls, records, running
+from bench._ksqldb import System, pulls, records, running, steps
 from bench._load import quantiles
 from bench.w1 import report
 from bench.w1.turns import BROKER
@@ -82,32 +83,34 @@ def chain(system: System, chosen: argparse.Namespace) -> dict[str, float]:
     rate = 1_000
     warm = WARM_UP_S * rate
     count = round(chosen.seconds * rate) + warm
-    sent = [0.0] * count
+    epoch = time.time() - time.perf_counter()
+    sent, arrived = [0.0] * count, [0.0] * count  # in seconds since the epoch
 
     def load() -> None:
         producer, began = system.producer(), time.perf_counter()
         for n in range(count):
             while (wait := began + n / rate - time.perf_counter()) > 0:
                 producer.poll(min(wait, EVERY_S))
-            sent[n] = time.perf_counter()
+            sent[n] = epoch + time.perf_counter()
             producer.produce("readings", key=f"k{n % KEYS}", value=json.dumps({"id": n, "area": "north"}))
         producer.flush()
 
     thread = threading.Thread(target=load)
     thread.start()
-    ages: list[float] = []
     numbers: set[int] = set()
     for record in records(system.reader("THIRD")):
         number = json.loads(record.value() or b"{}")["ID"]
         assert number not in numbers, "an event is twice in the topic"
         numbers.add(number)
-        if number >= warm:
-            ages.append(time.perf_counter() - sent[number])
+        arrived[number] = epoch + time.perf_counter()
         if len(numbers) == count:
             break
     thread.join()
-    figures = quantiles(ages)
-    return {"chain_p50_ms": figures["p50"], "chain_p95_ms": figures["p95"], "chain_max_ms": figures["max"]}
+    figures = quantiles([arrived[n] - sent[n] for n in range(warm, count)])
+    out = {"chain_p50_ms": figures["p50"], "chain_p95_ms": figures["p95"], "chain_max_ms": figures["max"]}
+    for step, seconds in steps(system.data, "third", "id", sent, arrived, warm).items():
+        out |= {f"chain_{step}_{part}_ms": quantiles(seconds)[part] for part in ("p50", "p95")}
+    return out
 
 
 def projection(system: System, chosen: argparse.Namespace) -> dict[str, float]:
