@@ -149,7 +149,8 @@ def version(table: Item, catalog: Catalog) -> str:
         [r.table.id, r.name, r.columns, r.referenced.id, r.key.columns, *_rules(r.constraint)]
         for r in (*references_of(table, catalog), *references_to(table, catalog))
     ]
-    text = json.dumps([item_version(with_types_of(table, enums)), keys, references, *([texts] if texts else [])])
+    unchecked = ["triggers disabled"] if table.storage.triggers_disabled else []
+    text = json.dumps([item_version(with_types_of(table, enums)), keys, references, *([texts] if texts else []), *unchecked])
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 

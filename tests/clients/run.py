@@ -75,6 +75,11 @@ CLIENTS = (
     Client("SQLAlchemy's dialect suite", "sqlalchemy", (str(CACHE / "sqlalchemy/bin/python"), "suite_checks.py")),
     Client("Django", "migrations", (str(CACHE / "migrations/bin/python"), "django_checks.py")),
     Client("Django's own tests", "django", (str(CACHE / "django/bin/python"), "suite_checks.py")),
+    # Their programs run each step on both servers.
+    *(
+        Client(name, "orms", ("node", f"{name.lower()}_checks.js"), ("tailgate",))
+        for name in ("Sequelize", "Knex", "TypeORM", "MikroORM", "Drizzle")
+    ),
     # They create streams and tables, which the catalog queries of the others would find.
     Client("ksqldb-client", "node", ("node", "ksqldb_checks.js"), ("tailgate",)),
     Client("curl", "ksqldb", (str(CACHE / "ksqldb/bin/python"), "curl_checks.py"), ("tailgate",)),
@@ -107,6 +112,7 @@ INSTALL = {
         "tar -xzf sdist/*.tar.gz --strip-components=1 -C source",
     ],
     "node": ["npm install --silent --no-audit --no-fund"],
+    "orms": ["npm install --silent --no-audit --no-fund"],
     "vertx": ["mvn -B -q package dependency:copy-dependencies -DoutputDirectory=target/lib"],
     "jdbc": ["mvn -B -q package dependency:copy-dependencies -DoutputDirectory=target/lib"],
     "go": ["go mod tidy", "go build -o checks ."],

@@ -35,3 +35,17 @@ INSERT INTO bad VALUES (-100);
 INSERT INTO bad VALUES (1234);
 CREATE TABLE divided (a int CHECK (10 / a > 1));
 INSERT INTO divided VALUES (0);
+-- columns with the name of their table, as Drizzle writes them
+CREATE SCHEMA q;
+CREATE TABLE q.u (id int PRIMARY KEY, r int, CHECK ("u"."r" < 5), CONSTRAINT named CHECK ("q"."u"."r" < 6 AND q.u.id > 0));
+INSERT INTO q.u VALUES (1, 5);
+INSERT INTO q.u VALUES (1, 4);
+ALTER TABLE q.u ADD CHECK (q.u.r > 0);
+ALTER TABLE q.u ADD CHECK (q.nope.r > 0);
+CREATE INDEX ON q.u ((q.u.r + 1)) WHERE "q"."u"."r" > 1;
+CREATE UNIQUE INDEX ON q.u (abs(u.r));
+ALTER TABLE q.u RENAME TO w;
+INSERT INTO q.w VALUES (2, 5);
+INSERT INTO q.w VALUES (2, -4);
+SELECT conname FROM pg_constraint WHERE conrelid = 'q.w'::regclass AND contype = 'c' ORDER BY 1;
+DROP SCHEMA q CASCADE;

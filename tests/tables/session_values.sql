@@ -136,3 +136,22 @@ SELECT string_to_array('NaN,1', ',')::float8[]::text AS a, array_append('{1}'::f
 SELECT array_agg(n ORDER BY n)::text FROM (VALUES ('NaN'::float8), (1), (NULL)) v (n);
 DROP TABLE floats, measurements;
 DROP TYPE measured;
+-- SET TIME ZONE INTERVAL, which Sequelize sends for each connection
+SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE;
+SHOW timezone;
+SET TIME ZONE INTERVAL '-08:30' HOUR TO MINUTE;
+SHOW timezone;
+SELECT timestamptz '2020-01-01 00:00+00'::text AS t;
+SET TIME ZONE '<-08:30>+08:30';
+SHOW timezone;
+SET TIME ZONE INTERVAL '2' HOUR;
+SHOW timezone;
+SET TIME ZONE INTERVAL(2) '+01:00';
+SHOW timezone;
+SET TIME ZONE INTERVAL '1 day';
+SET TIME ZONE INTERVAL '+00:00' SECOND;
+SET TIME ZONE INTERVAL '+00:00' HOUR TO SECOND;
+SET TIME ZONE INTERVAL 'x';
+SET TIME ZONE 0;
+SHOW timezone;
+RESET timezone;

@@ -18,7 +18,7 @@ from tailgate.gateway.catalog.functions.privileges import SECRET
 from tailgate.gateway.catalog.output_names import WRITTEN, output_name
 from tailgate.gateway.catalog.relations import database, item_status
 from tailgate.gateway.catalog.rewrite import REG, rewrite
-from tailgate.gateway.catalog.tables import LISTED
+from tailgate.gateway.catalog.tables import LISTED, OTHER
 from tailgate.gateway.catalog.trees import folded, is_word, type_name
 from tailgate.gateway.catalog.typing import columns_of, type_of
 from tailgate.lake import errors
@@ -122,6 +122,7 @@ class CatalogQuery:
     - `parameters`: types of $1, $2, …; `used`: numbers of those that the SQL still has
     - `relations`: names of the relations it reads, in lower case; `tables`: their names in DuckDB
     - `listed`: the names of those of them that belong to the schema tailgate, without the schema
+    - `others`: ids of relations that are not in the system catalog
     """
 
     tree: exp.Query = field(repr=False)
@@ -132,6 +133,7 @@ class CatalogQuery:
     relations: frozenset[str]
     tables: frozenset[str]
     listed: frozenset[str]
+    others: frozenset[int] = frozenset()
 
     @property
     def size(self) -> int:
@@ -148,7 +150,8 @@ class CatalogQuery:
         """Returns the required privileges: superuser for `SECRET`, and SELECT on the relations of the schema tailgate."""
         secret = (f"{SECRET[name]} {name}" for name in sorted(self.relations.intersection(SECRET)))
         demands = (Demand(SELECT, SYSTEM_RELATIONS[name].id) for name in sorted(self.listed))
-        return (*(Demand(SUPERUSER, 0, what=what) for what in secret), *demands)
+        others = (Demand(SELECT, id) for id in sorted(self.others))
+        return (*(Demand(SUPERUSER, 0, what=what) for what in secret), *demands, *others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +181,7 @@ def catalog_query(tree: exp.Query, oids: Sequence[int], catalog: Catalog) -> Cat
         frozenset(table.name.lower() for table in tree.find_all(exp.Table)),
         frozenset(f"{table.db}.{table.name}" for table in rewritten.find_all(exp.Table) if table.db),
         frozenset(_listed(tree)),
+        frozenset(int(t.name.removeprefix(OTHER)) for t in rewritten.find_all(exp.Table) if not t.db and t.name.startswith(OTHER)),
     )
 
 

@@ -6,6 +6,7 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import duckdb
@@ -17,6 +18,7 @@ from tailgate.gateway.catalog.functions.catalog_functions import Functions
 from tailgate.gateway.catalog.functions.object_names import Facts, Session
 from tailgate.gateway.catalog.relations import database
 from tailgate.gateway.catalog.rewrite import SAME
+from tailgate.gateway.catalog.tables import OTHER, readable_columns
 from tailgate.lake import errors
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.schemas import TAILGATE
@@ -46,6 +48,17 @@ class NoJob:
 NO_JOB = NoJob()
 
 
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What a query reads outside of the catalog. `status`: the engine's report. `others`: by id, the rows of user's relations."""
+
+    status: Mapping[str, Any]
+    others: Mapping[int, pa.Table]
+
+
+NOTHING = Outside({}, {})
+
+
 class SystemCatalog:
     """The system catalog. Thread-safe.
 
@@ -69,22 +82,22 @@ class SystemCatalog:
         values: Sequence[object],
         session: Session,
         catalog: Catalog,
-        status: Mapping[str, Any] | None = None,
+        outside: Outside = NOTHING,
         description: Described | None = None,
         job: Job = NO_JOB,
     ) -> tuple[tuple[Field, ...], pa.Table]:
         """Returns columns and rows of a query. Raises SQL errors.
 
-        `values` of parameters may be text. `status` is the engine's status report, for a query
-        that `asks_engine`. `description` has the columns if they are known.
+        `values` of parameters may be text. `description` has the columns if they are known.
         """
         plan = query.plan
         needed = database.needed(plan.tables)
         computed = {table: session.computed(name) for name, table in database.COMPUTED.items() if table in needed}
-        listings = {f"{TAILGATE}.{name}": session.listing(name, status or {}) for name in plan.listed}
+        listings = {f"{TAILGATE}.{name}": session.listing(name, dict(outside.status)) for name in plan.listed}
         with self._connection_for(plan, session, catalog, job) as connection:
             for table, rows in (*computed.items(), *listings.items()):
                 database.fill(connection, table, rows)
+            _create(connection, outside.others)
             result = self._execute(connection, plan.sql, plan.used, values)
             description = description or described(plan, _description(result))
             return description.fields, self._shown(self._fetch(result), description)
@@ -97,6 +110,7 @@ class SystemCatalog:
         """Returns DuckDB's names and types of the columns, by running the query for zero rows."""
         plan = query.plan
         with self._connection_for(plan, session, catalog, job) as connection:
+            _create(connection, {id: arrow_schema(readable_columns(catalog.items[id])).empty_table() for id in plan.others})
             return _description(self._execute(connection, plan.limited, plan.used, [None] * len(plan.parameters)))
 
     def value(self, name: str, arguments: Sequence[object], session: Session, catalog: Catalog) -> object:
@@ -230,3 +244,11 @@ UNSUPPORTED = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogExc
 
 def _description(result: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
     return [(str(column[0]), str(column[1])) for column in result.description]
+
+
+def _create(connection: duckdb.DuckDBPyConnection, others: Mapping[int, pa.Table]) -> None:
+    """Creates the tables of user's relations for this connection."""
+    for id, rows in others.items():
+        connection.register("__rows", rows)
+        connection.execute(f"CREATE TEMP TABLE {OTHER}{id} AS SELECT * FROM __rows")
+        connection.unregister("__rows")

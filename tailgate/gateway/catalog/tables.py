@@ -1,6 +1,6 @@
 """Rewrites FROM of a catalog query for DuckDB: names of relations, and functions that return rows.
 
-pg_catalog.pg_class, pg_class ──► pg.pg_class      information_schema.x ──► information.x      a user's relation ──► 0A000
+pg_catalog.pg_class, pg_class ──► pg.pg_class      information_schema.x ──► information.x      a user's relation ──► other_<id>
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from sqlglot import exp
 from tailgate.gateway.catalog.output_names import output_name
 from tailgate.gateway.catalog.relations.database import relations, table_name
 from tailgate.gateway.catalog.trees import call, folded
-from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog import Catalog, Item, hidden_positions
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, UndefinedFunction, UndefinedTable
+from tailgate.lake.types import Field
 
 # Functions in FROM that never return rows: Tailgate has no foreign tables, partitions or text search.
 EMPTY = {
@@ -29,6 +30,9 @@ LISTED = {"pg_get_keywords": "pg_keywords", "pg_show_all_settings": "pg_settings
 # Functions in FROM that return rows, whose fields are columns, and the functions of `rewrite` that return the list of these rows.
 ROWS = {"aclexplode": "acl_entries", "_pg_expandarray": "expanded_array"}
 RECORD_SETS = ("json_to_recordset", "jsonb_to_recordset")  # functions in FROM with a list of column definitions
+OTHER = "other_"  # begins the name of the table with the rows of a relation that is not one of the system catalog
+# Types of columns of such relations: their stored form is that of the system catalog.
+TYPES = frozenset("bool int2 int4 int8 float4 float8 text varchar bpchar date timestamp timestamptz".split())
 TABLE_FUNCTIONS = ("ExplodingGenerateSeries", "Unnest", "Explode", "GenerateSeries")
 
 
@@ -64,9 +68,36 @@ def place_table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> No
             if not table.alias:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
             return
-    if catalog.find(Name(name, schema or None)) is not None:
-        raise FeatureNotSupported("a query of the system catalog and of other relations at once is not supported")
+    other = catalog.find(Name(name, schema or None))
+    if other is not None and other.is_relation:
+        _check_columns(table, other)
+        table.set("this", exp.to_identifier(f"{OTHER}{other.id}"))
+        table.set("db", None)
+        table.set("catalog", None)
+        if not table.alias:
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+        return
     raise UndefinedTable(f'relation "{f"{schema}.{name}" if schema else name}" does not exist', position=table.this.meta.get("start"))
+
+
+def readable_columns(relation: Item) -> tuple[Field, ...]:
+    """Returns the columns of a user's relation that a query of the system catalog can read: those of SELECT * with one of `TYPES`."""
+    hidden = hidden_positions(relation)
+    shown = (column for i, column in enumerate(relation.columns) if i not in hidden and not column.is_dropped)
+    return tuple(column for column in shown if column.type.name in TYPES and not column.type.is_array)
+
+
+def _check_columns(table: exp.Table, relation: Item) -> None:
+    """Raises 0A000 if the query may read a column of a user's relation whose type the system catalog does not have."""
+    query, readable = table.root(), readable_columns(relation)
+    named = None if query.find(exp.Star) is not None else {folded(column.this) for column in query.find_all(exp.Column)}
+    for column in relation.columns:
+        is_read = not column.is_dropped and (named is None or column.name in named)
+        if column not in readable and (is_read or not readable):
+            raise FeatureNotSupported(
+                f'a query of the system catalog and of column "{column.name}" of type {column.type} at once is not supported',
+                hint=f"Select the other columns of {relation.name}.",
+            )
 
 
 def _derived(table: exp.Table) -> None:

@@ -28,7 +28,7 @@ from tailgate.gateway.serving.prepared import readable
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements import current_rows
 from tailgate.gateway.session.transactions import State
-from tailgate.gateway.writes.constraints.rules import immediate
+from tailgate.gateway.writes.constraints.rules import immediate, without_references
 from tailgate.gateway.writes.constraints.shown_values import ShownValues
 from tailgate.gateway.writes.effects import Effect
 from tailgate.gateway.writes.evaluation import Evaluation
@@ -96,13 +96,17 @@ async def run(session: Session, write: WritePlan, values: Sequence[object], rows
     Outside a block the write is committed and visible on return; otherwise it is pending until COMMIT.
     """
     check_writable(session, write, command(write))
+    fires = session.settings.fires_triggers
+    if not fires:
+        write = replace(write, rules=without_references(write.rules))
     authorized = session.access.authorize(write)
     transaction = session.transaction
     if isinstance(write, ChangePlan) and write.current is not None:
         rows = current_rows.key(session.portals, session.catalog, write.table, write.current)
     if transaction.state is State.IDLE:
-        return await _grouped(session, authorized, values, rows) or await _alone(session, authorized, values, rows)
-    plain = _plain(write, values) if rows is None and session.out.pipelined() else None
+        together = await _grouped(session, authorized, values, rows) if fires else None
+        return together or await _alone(session, authorized, values, rows)
+    plain = _plain(write, values) if rows is None and fires and session.out.pipelined() else None
     if plain is not None:
         await _settle_others(session, write)
         transaction.writes.waiting.append((authorized, plain))

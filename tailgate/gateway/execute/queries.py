@@ -13,6 +13,8 @@ from functools import partial
 import pyarrow as pa
 
 from tailgate.gateway.catalog.catalog_query import CatalogQuery
+from tailgate.gateway.catalog.system_catalog import Outside
+from tailgate.gateway.catalog.tables import readable_columns
 from tailgate.gateway.execute import advisory_locks, committing, sequences, time_expressions
 from tailgate.gateway.execute.catalog_session import CatalogSession
 from tailgate.gateway.execute.monitoring import samples, system_relations
@@ -30,6 +32,7 @@ from tailgate.gateway.writes.rows.row_queries import RowQueries, arguments_of
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import hidden_positions
 from tailgate.lake.catalog.schemas import TAILGATE, is_logged, is_system, is_temporary
+from tailgate.lake.keywords import quoted
 from tailgate.lake.readers.failed import failure
 from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
@@ -37,6 +40,8 @@ from tailgate.sql.authorization import Authorized, Followed
 from tailgate.sql.functions.advisory_locks import ACTIONS
 from tailgate.sql.grammar.queries import strongest_lock
 from tailgate.sql.plan.session_calls import SessionCall
+
+OTHER_ROWS_MAX = 10_000  # of a relation that a query of the system catalog reads, which are copied for it
 
 
 async def bind_select(session: Session, bound: Bound, statement: s.Select, oids: Sequence[int]) -> Bound:
@@ -121,8 +126,10 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
     if bound.is_catalog:
         body: CatalogBound = bound.body
         query = session.access.authorize(body.query)
-        status = await session.control.status() if body.query.asks_engine else None
-        return TableRows(columns, await serving.system.run(query, body.described, values, CatalogSession(session), session.catalog, status))
+        status = await session.control.status() if body.query.asks_engine else {}
+        outside = Outside(status, {id: await _all_rows(session, id) for id in sorted(body.query.others)})
+        system = CatalogSession(session)
+        return TableRows(columns, await serving.system.run(query, body.described, values, system, session.catalog, outside))
     assert bound.prepared is not None
     if not all(map(is_temporary, bound.prepared.locked)):
         session.settings.check_writable(f"SELECT {strongest_lock(statement.query.tree)}")
@@ -152,6 +159,23 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
         await committing.before_read(session, bound.prepared.relations, bound.prepared.locked)
     async with session.transaction.reading(serving, bound.prepared.relations, rows, only=True) as snapshot:
         return TableRows(columns, await _run(session, plan, bound.body, values, snapshot))
+
+
+async def _all_rows(session: Session, id: int) -> pa.Table:
+    """Returns the rows of a relation for a query of the system catalog. Raises 54000 if there are too many."""
+    item = session.catalog.items[id]
+    name = s.Name(item.name, session.catalog.schema_of(item).name)
+    names = [column.name for column in readable_columns(item)]
+    text = f"SELECT {', '.join(map(quoted, names))} FROM {name.sql} LIMIT {OTHER_ROWS_MAX + 1}"
+    statement = s.parse(text, "postgresql")
+    assert isinstance(statement, s.Select)
+    bound = await bind_select(session, Bound(statement, statement, text, catalog=session.catalog), statement, ())
+    rows = await select(session, bound, statement, ())
+    table = await rows.fetch(None)
+    if table.num_rows > OTHER_ROWS_MAX:
+        detail = f"At most {OTHER_ROWS_MAX:,} rows of it are read."
+        raise e.ProgramLimitExceeded(f'"{item.name}" is too large for a query of the system catalog', detail=detail)
+    return table.rename_columns(names)
 
 
 async def _with_values(session: Session, calls: tuple[SessionCall, ...], values: Sequence[object]) -> Sequence[object]:

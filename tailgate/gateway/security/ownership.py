@@ -20,6 +20,7 @@ from tailgate.lake.catalog.item_fields import Namespace
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import DATABASE, Schema
+from tailgate.lake.constraints import references_of, references_to
 from tailgate.lake.errors import InsufficientPrivilege, InvalidCatalogName, TailgateError
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import kind_of
@@ -92,8 +93,7 @@ class _Check:
                 if id is not None and (maintained := self._catalog.find_query(id)) is not None:
                     self._owner(maintained)
             case n.OwnFunctions(functions):
-                for function in functions:
-                    self._function_owner(function)
+                self._function_owners(functions)
             case n.OwnSchemas(names):
                 for name in names:
                     self._schema_owner(name)
@@ -120,6 +120,8 @@ class _Check:
                 self._give_function(function, owner)
             case n.GiveSchemas(roles, to):
                 self._give_schemas(roles, to)
+            case n.SwitchForeignKeys(table):
+                self._switches_foreign_keys(table)
             case n.BeSuperuser(action):
                 raise InsufficientPrivilege(f"permission denied to {action}") if action else _must_be_superuser()
             case n.ExistingDatabase(_):
@@ -184,8 +186,8 @@ class _Check:
         for item in self._items_named(names, namespace):
             self._owner(item)
 
-    def _function_owner(self, reference: s.FunctionName) -> None:
-        if (function := self._function(reference)) is not None:
+    def _function_owners(self, references: Iterable[s.FunctionName]) -> None:
+        for function in filter(None, map(self._function, references)):
             self._owner(function)
 
     def _schema_owner(self, name: Name) -> None:
@@ -201,6 +203,11 @@ class _Check:
         gives = any(schema.owner in ids for schema in self._catalog.schemas.values())
         if gives and new is not None and {*ids, new.id} <= acting:
             self._create_in_database()
+
+    def _switches_foreign_keys(self, name: Name) -> None:
+        for table in self._items_named([name]):
+            for reference in (*references_of(table, self._catalog), *references_to(table, self._catalog)):
+                raise InsufficientPrivilege(f'permission denied: "{reference.name}" is a system trigger')
 
     # ---- privileges
 

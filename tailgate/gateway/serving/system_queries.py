@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import duckdb
 import pyarrow as pa
 
 from tailgate.gateway.catalog.catalog_query import CatalogQuery, Described, described
 from tailgate.gateway.catalog.functions.object_names import Session
-from tailgate.gateway.catalog.system_catalog import SystemCatalog
+from tailgate.gateway.catalog.system_catalog import NOTHING, Outside, SystemCatalog
 from tailgate.gateway.mirrors.sandbox import Sandbox, open_sandbox
 from tailgate.gateway.serving.fetching import fetched
 from tailgate.gateway.serving.jobs import Jobs
@@ -48,15 +48,15 @@ class SystemQueries:
         values: Sequence[object],
         session: Session,
         catalog: Catalog,
-        status: Mapping[str, Any] | None = None,
+        outside: Outside = NOTHING,
     ) -> pa.Table:
         """Returns the rows of a query of the system catalog.
 
         `values` of parameters may be text. `catalog` is the catalog as the session sees it.
-        `status` is the engine's status report, for queries that need it.
+        `outside` has the engine's status report and the rows of other relations, for queries that need them.
         """
         jobs = self._jobs if query.plan.relations else self._calls
-        return (await jobs.run(lambda job: self._catalog.run(query, values, session, catalog, status, described, job)))[1]
+        return (await jobs.run(lambda job: self._catalog.run(query, values, session, catalog, outside, described, job)))[1]
 
     async def value(self, name: str, arguments: Sequence[object], session: Session, catalog: Catalog) -> object:
         """Returns the value of a function about the session."""

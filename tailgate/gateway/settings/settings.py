@@ -239,6 +239,11 @@ class Settings:
         """Returns the dialect of statements."""
         return cast(Dialect, self._values["tailgate.dialect"])
 
+    @property
+    def fires_triggers(self) -> bool:
+        """Returns whether writes check foreign keys and carry out their actions, which are triggers in PostgreSQL."""
+        return self._values["session_replication_role"] != "replica"
+
     def check_writable(self, command: str) -> None:
         """Raises 25006 in a read-only transaction, also of a single statement. `command`: the name of the statement in the message."""
         if self._values["transaction_read_only"] == "on":

@@ -40,11 +40,12 @@ class ColumnStorage(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage(Record):
-    """The storage of a table or an index by its statements. The system catalog shows it; it has no other effect.
+    """The storage of a table or an index by its statements. The system catalog shows it; only `triggers_disabled` has another effect.
 
     - `parameters`: of WITH and of SET (…). `columns`: by position in the table, or place in the index.
     - `replica_identity`: as in pg_class. `replica_index`: the id of its index, 0 for that of the key.
     - `clustered`: the id of the index of CLUSTER, 0 for that of the key.
+    - `triggers_disabled`: after DISABLE TRIGGER ALL, changes of the table do not check foreign keys and cause no referential actions.
     """
 
     parameters: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -52,6 +53,7 @@ class Storage(Record):
     replica_identity: Literal["d", "n", "f", "i"] = "d"
     replica_index: int = 0
     clustered: int | None = None
+    triggers_disabled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

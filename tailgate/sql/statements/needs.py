@@ -186,6 +186,13 @@ class GiveSchemas:
 
 
 @dataclass(frozen=True, slots=True)
+class SwitchForeignKeys:
+    """A superuser, if the table has foreign keys or is referenced by them: their triggers are the system's."""
+
+    table: Name
+
+
+@dataclass(frozen=True, slots=True)
 class BeSuperuser:
     """A superuser. `action` is for the error: "permission denied to …"."""
 
@@ -213,6 +220,7 @@ Need: TypeAlias = (
     | GiveItem
     | GiveFunction
     | GiveSchemas
+    | SwitchForeignKeys
     | BeSuperuser
 )
 Needs: TypeAlias = tuple[Need, ...]
@@ -258,7 +266,8 @@ def of_alter_table(statement: t.AlterTable) -> Needs:
     added = (action.constraint for action in statement.actions if isinstance(action, t.AddConstraint))
     referenced = (Reference(constraint.table, constraint.references) for constraint in added if isinstance(constraint, t.ForeignKey))
     owners = tuple(GiveItem(statement.name, action.role) for action in statement.actions if isinstance(action, t.SetOwner))
-    return (OwnItems((statement.name,)), *referenced, *owners)
+    switches = any(isinstance(action, t.Toggle) and action.words.endswith("TRIGGER ALL") for action in statement.actions)
+    return (OwnItems((statement.name,)), *referenced, *owners, *((SwitchForeignKeys(statement.name),) if switches else ()))
 
 
 def of_alter_type(statement: e.AlterType | e.AlterDomain) -> Needs:

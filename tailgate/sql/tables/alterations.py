@@ -307,7 +307,7 @@ class _Work:
         names = constraint_names(table, self.catalog)
         match constraint:
             case Check():
-                check = placeless(lambda: check_constraint(constraint, table, names))
+                check = placeless(lambda: check_constraint(constraint, table, names, self.catalog.schema_of(table).name))
                 checks = sorted((*table.checks, check), key=lambda c: c.name.encode())
                 self.put(replace(table, checks=tuple(checks)))
                 self.validated |= {check.name} if check.valid else set()

@@ -35,7 +35,7 @@ from tailgate.sql.binder.writes.targets import check_of
 from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.statements.tables import Check, ForeignKey, Unique
-from tailgate.sql.tables.names import columns_part, free_name
+from tailgate.sql.tables.names import columns_part, free_name, without_table
 from tailgate.sql.tables.storage.access_methods import without_default_class
 
 INTEGERS, FLOATS, TEXTS = frozenset(("int2", "int4", "int8")), frozenset(("float4", "float8")), frozenset(("text", "varchar"))
@@ -67,10 +67,10 @@ def commented(item: Item, name: str, text: str, catalog: Catalog) -> Item:
     raise UndefinedObject(f'constraint "{name}" for table "{item.name}" does not exist')
 
 
-def check_constraint(check: Check, table: Table, names: set[str]) -> CheckConstraint:
-    """Returns a check of a table whose constraints have these names. Raises 42710, and the errors of the expression."""
+def check_constraint(check: Check, table: Table, names: set[str], schema: str) -> CheckConstraint:
+    """Returns a check of a table in a schema, whose constraints have these names. Raises 42710, and the errors of the expression."""
     try:
-        read = columns_of(check_of(table.name, table.columns, check.text))
+        read = columns_of(check_of(table.name, table.columns, without_table(check.text, table.name, schema, blank=True)))
     except TailgateError as error:
         if error.position is not None:
             error.position += check.position
@@ -79,7 +79,8 @@ def check_constraint(check: Check, table: Table, names: set[str]) -> CheckConstr
     name = check.name or free_name(table.name, single, "check", names.__contains__)
     if name in names:
         raise _duplicate(name, table)
-    return CheckConstraint(name=name, text=check.text, columns=tuple(sorted(read)), valid=check.valid)
+    text = without_table(check.text, table.name, schema)
+    return CheckConstraint(name=name, text=text, columns=tuple(sorted(read)), valid=check.valid)
 
 
 def _duplicate(name: str, table: Table) -> TailgateError:
@@ -282,6 +283,17 @@ def with_foreign_keys(table: Table, keys: Sequence[ForeignKey], catalog: Catalog
     for key in keys:
         own = names - {key.name} if key.name is not None and key.name not in constraint_names(table, catalog) else names
         constraint = foreign_key(key, table, catalog, own)
+        _check_triggers(table, catalog.expect(Table, constraint.table))
         names.add(constraint.name)
         table = replace(table, foreign_keys=(*table.foreign_keys, constraint))
     return table
+
+
+def _check_triggers(*tables: Table) -> None:
+    """Raises 0A000 if the triggers of a table are disabled: those of a new foreign key would not be."""
+    for table in tables:
+        if table.storage.triggers_disabled:
+            raise FeatureNotSupported(
+                f'a foreign key of table "{table.name}", whose triggers are disabled, is not supported',
+                hint=f"Use ALTER TABLE {table.name} ENABLE TRIGGER ALL before.",
+            )

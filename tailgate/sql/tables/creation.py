@@ -91,20 +91,20 @@ def _table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
         check_expression(item, column.name, column.default_position)
     names = {c.name for c in statement.checks if c.name is not None}
     for check in statement.checks:
-        item = _with_check(check, item, names)
+        item = _with_check(check, item, names, schema.name)
     return normalized(item, statement, catalog)
 
 
-def _with_check(check: Check, table: Table, explicit: set[str]) -> Table:
+def _with_check(check: Check, table: Table, explicit: set[str], schema: str) -> Table:
     """Returns the table with one more check, sorted by name: the order in which PostgreSQL evaluates them.
 
-    `explicit`: the names of checks in the statement.
+    `explicit`: the names of checks in the statement. `schema`: that of the table.
     """
     own = {primary_key_name(table)} if table.constraint else set[str]()
     names = own | {c.name for c in table.checks} | (explicit if check.name is None else set())
     if check.name is not None and check.name in {c.name for c in table.checks}:
         raise DuplicateObject(f'check constraint "{check.name}" already exists')
-    checks = sorted((*table.checks, check_constraint(check, table, names)), key=lambda c: c.name.encode())
+    checks = sorted((*table.checks, check_constraint(check, table, names, schema)), key=lambda c: c.name.encode())
     return replace(table, checks=tuple(checks))
 
 

@@ -50,8 +50,8 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Index | None
     enforced = statement.unique and isinstance(relation, Table)
     if enforced:
         check_writable(relation)
-    columns, expressions = _columns(statement, relation), _expressions(statement, relation)
-    condition = None if statement.condition is None else defined(relation, _unqualified(statement.condition), None)
+    columns, expressions = _columns(statement, relation), _expressions(statement, relation, schema.name)
+    condition = None if statement.condition is None else defined(relation, _unqualified(statement.condition, relation, schema.name), None)
     check_method(statement)
     include = tuple(_position(name, relation) for name in statement.include)
     width = len(columns) + len(expressions)
@@ -102,20 +102,20 @@ def _columns(statement: CreateIndex, relation: Item) -> tuple[int, ...]:
     return tuple(_position(c.name, relation) for c in statement.columns if c.expression is None)
 
 
-def _expressions(statement: CreateIndex, relation: Item) -> tuple[IndexExpression, ...]:
+def _expressions(statement: CreateIndex, relation: Item, schema: str) -> tuple[IndexExpression, ...]:
     """Returns the expressions. Raises 42P17, 0A000 and others. Those with the same name get numbers."""
     expressions = list[IndexExpression]()
     used = {c.name for c in statement.columns if c.expression is None}
     for place, column in enumerate(statement.columns):
         if column.expression is not None:
-            expression = defined(relation, _unqualified(column.expression), place)
+            expression = defined(relation, _unqualified(column.expression, relation, schema), place)
             candidates = (f"{expression.name}{number or ''}" for number in count())
             expressions.append(replace(expression, name=next(name for name in candidates if name not in used)))
             used.add(expressions[-1].name)
     return tuple(expressions)
 
 
-def _unqualified(expression: Expression) -> Expression:
+def _unqualified(expression: Expression, relation: Item, schema: str) -> Expression:
     """Returns an expression whose text names columns without their relation, which may get another name."""
     qualified = {position(column) for column in parse_expression(expression.text).find_all(exp.Column) if column.table}
     row, edits = tokens(expression.text), list[tuple[int, int, str]]()
@@ -125,7 +125,11 @@ def _unqualified(expression: Expression) -> Expression:
             while row[last + 1].value == ".":
                 last += 2
             edits.append((token.position, row[last].position, ""))
-    return replace(expression, text=apply_edits(expression.text, edits))
+    tree = expression.tree.copy()
+    for column in tree.find_all(exp.Column):
+        if (column.text("db"), column.text("table")) == (schema, relation.name):
+            column.set("db", None)
+    return replace(expression, text=apply_edits(expression.text, edits), tree=tree)
 
 
 def _classes(index: Index, relation: Item, statement: CreateIndex) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 
-from tailgate.sql.lexer.tokens import NAME_BYTES_MAX
+from tailgate.sql.lexer.tokens import NAME_BYTES_MAX, tokens
 
 
 def object_name(table: str, columns: str, label: str) -> str:
@@ -29,6 +29,23 @@ def free_name(table: str, columns: str, label: str, is_taken: Callable[[str], bo
     """
     names = (object_name(table, columns, f"{label}{number or ''}") for number in count())
     return next(name for name in names if not is_taken(name))
+
+
+def without_table(text: str, table: str, schema: str, *, blank: bool = False) -> str:
+    """Returns an expression over a table without the table's name before columns. `blank`: spaces are in its place.
+
+    >>> without_table('"t".a < 5 AND s.t.b > t(1)', "t", "s")
+    'a < 5 AND b > t(1)'
+    """
+    row = tokens(text)
+    for i in reversed(range(len(row))):
+        parts = [token.value for token in row[i : i + 4]]
+        end = i + 2 if parts[:2] == [table, "."] else i + 4 if parts == [schema, ".", table, "."] else len(row)
+        is_first = row[i].kind in ("word", "quoted") and not (i and row[i - 1].value == ".")
+        if is_first and end < len(row) - 1 and row[end].kind in ("word", "quoted") and row[end + 1].value not in (".", "("):
+            begin, after = row[i].position, row[end].position
+            text = text[:begin] + " " * (blank and after - begin) + text[after:]
+    return text
 
 
 def columns_part(names: Sequence[str]) -> str:

@@ -97,7 +97,7 @@ def setting(name: str) -> tuple[str, tzinfo] | None:
         return UTC_NAMES[lower], timezone.utc
     if lower in _names():
         return _names()[lower], zoneinfo.ZoneInfo(_names()[lower])
-    posix = re.fullmatch(r"<[+-]?\w+>([+-]\d.*)", name)
+    posix = re.fullmatch(r"<[+-]?[\w:]+>([+-]\d.*)", name)
     match = _OFFSET.fullmatch(posix[1] if posix else name)
     if match is None:
         return None
@@ -105,8 +105,17 @@ def setting(name: str) -> tuple[str, tzinfo] | None:
     east = -east if posix else east
     if abs(east) > timedelta(hours=16):
         return None
-    seconds = int(east.total_seconds())
-    return f"<{offset_text(seconds).decode()}>{offset_text(-seconds).decode()}", timezone(east)
+    return name if posix else shown_offset(int(east.total_seconds())), timezone(east)
+
+
+def shown_offset(seconds: int) -> str:
+    """Returns the name of the zone with an offset in seconds east of UTC, as PostgreSQL shows it.
+
+    >>> shown_offset(7200), shown_offset(-30600), shown_offset(0)
+    ('<+02>-02', '<-08:30>+08:30', '<+00>-00')
+    """
+    west = offset_text(-seconds).decode() if seconds else "-00"
+    return f"<{offset_text(seconds).decode()}>{west}"
 
 
 def of_session(time_zone: str) -> tzinfo:

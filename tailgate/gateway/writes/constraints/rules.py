@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tailgate.gateway.writes.rows.query import Query, inline, numbered, query_of
@@ -81,6 +81,11 @@ def rendered(rules: tuple[TableRules, ...], parameters: int, *, compact: bool) -
         )
         for r in rules
     }
+
+
+def without_references(rules: RulesByTable) -> RulesByTable:
+    """Returns the rules without foreign keys."""
+    return {id: replace(r, references=(), referring=()) for id, r in rules.items()}
 
 
 def size(rules: RulesByTable) -> int:

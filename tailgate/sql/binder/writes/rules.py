@@ -27,12 +27,13 @@ def rules_of(table: Table, catalog: Catalog, *, adds_only: bool = False) -> tupl
         current = waiting.popleft()
         if current.id in rules_by_id:
             continue
-        referring = () if adds_only else references_to(current, catalog)
+        unchecked = current.storage.triggers_disabled
+        referring = () if adds_only or unchecked else references_to(current, catalog)
         rules_by_id[current.id] = TableRules(
             current,
             checks(current),
             keys_of(current, catalog),
-            references_of(current, catalog),
+            () if unchecked else references_of(current, catalog),
             tuple((reference, _defaults(reference)) for reference in referring),
             version(current, catalog),
             generated.values(current),

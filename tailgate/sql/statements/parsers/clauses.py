@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidParameterValue
+from tailgate.lake.errors import DatatypeMismatch, InvalidParameterValue
 from tailgate.lake.types import Type
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parentheses import at_query
@@ -261,6 +261,4 @@ def setting_value(cursor: Parser) -> str:
     token = cursor.token
     if token.kind not in ("word", "quoted", "string", "integer", "decimal"):
         raise cursor.error()
-    if token.kind == "word" and token.value in ("interval",):
-        raise FeatureNotSupported("SET TIME ZONE INTERVAL is not supported", position=token.position)
     return cursor.advance().value

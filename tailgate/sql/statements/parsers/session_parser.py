@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, SyntaxError_
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.grammar.types import INTERVAL_FIELDS
 from tailgate.sql.statements import session_statements as v
 from tailgate.sql.statements.parsers.clauses import assigned_values, if_not_exists, relation_name, setting_name, setting_value
+from tailgate.values.times import zones
+from tailgate.values.times.intervals import read_fields
 
 
 def begin(cursor: Parser) -> v.Begin:
@@ -119,7 +122,7 @@ def set_(cursor: Parser) -> v.Set:
             return v.Set("transaction snapshot", (cursor.string(),))
         return v.Set("transaction", _modes(cursor), local)
     if cursor.accept_word("time", "zone"):
-        return v.Set("timezone", () if cursor.any_word("local", "default") else (setting_value(cursor),), local)
+        return v.Set("timezone", () if cursor.any_word("local", "default") else (_time_zone(cursor),), local)
     if cursor.accept_word("names"):
         return v.Set("client_encoding", () if cursor.accept_word("default") or cursor.token.kind == "end" else (cursor.string(),), local)
     if cursor.at_word("schema") and cursor.peek().kind == "string":
@@ -129,6 +132,27 @@ def set_(cursor: Parser) -> v.Set:
         key = {"role": "role", "authorization": "session_authorization"}[cursor.advance().value]
         return v.Set(key, () if cursor.any_word("none", "default") else (setting_value(cursor),), local)
     return v.Set(setting_name(cursor), assigned_values(cursor), local)
+
+
+def _time_zone(cursor: Parser) -> str:
+    """Parses a time zone: a value, or INTERVAL [(p)] 'offset' [HOUR [TO MINUTE]], which Sequelize sends. Raises 22023."""
+    if not (cursor.at_word("interval") and (cursor.at("(", 1) or cursor.peek().kind == "string")):
+        return setting_value(cursor)
+    cursor.advance()
+    if cursor.accept("("):
+        cursor.integer()
+        cursor.expect(")")
+    text, at = cursor.string(), cursor.position
+    first = cursor.any_word(*INTERVAL_FIELDS)
+    last = cursor.any_word(*INTERVAL_FIELDS) if first and cursor.accept_word("to") else None
+    if (first, last) not in ((None, None), ("hour", None), ("hour", "minute")):
+        raise SyntaxError_("time zone interval must be HOUR or HOUR TO MINUTE", position=at)
+    months, days, micros = read_fields(text, " to ".join(word for word in (first, last) if word))
+    for value, field in ((months, "months"), (days, "days")):
+        if value:
+            message = f'invalid value for parameter "TimeZone": "INTERVAL \'{text}\'"'
+            raise InvalidParameterValue(message, detail=f"Cannot specify {field} in time zone interval.")
+    return zones.shown_offset(micros // 1_000_000)
 
 
 def alter_system(cursor: Parser) -> v.AlterSystem:

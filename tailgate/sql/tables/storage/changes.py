@@ -1,6 +1,6 @@
-"""ALTER TABLE … SET (…), RESET, REPLICA IDENTITY, CLUSTER ON, and ALTER COLUMN … SET STATISTICS, STORAGE, COMPRESSION and (…).
+"""ALTER TABLE … SET (…), RESET, REPLICA IDENTITY, CLUSTER ON, TRIGGER, and ALTER COLUMN … SET STATISTICS, STORAGE, COMPRESSION and (…).
 
-The system catalog shows them. Nothing else depends on them.
+The system catalog shows them. Nothing else depends on them, except for the foreign keys of a table without triggers.
 
 Source: PostgreSQL 15, src/backend/commands/tablecmds.c (ATExecSetRelOptions, ATExecReplicaIdentity, ATExecSetStatistics, ATExecSetStorage).
 """
@@ -46,8 +46,7 @@ def with_storage(
         case WithoutEffect():
             return table
         case Toggle():
-            _check_toggled(table, action, catalog)
-            return table
+            return _toggled(table, action, catalog)
         case SetClustered(index):
             return replace(table, storage=replace(storage, clustered=clustered_index(table, index, catalog) if index else None))
         case SetReplicaIdentity(identity, index):
@@ -104,16 +103,15 @@ def _altered(column: ColumnStorage, action: SetColumnStorage, type: Type) -> Col
     return replace(column, compression=method)
 
 
-def _check_toggled(table: Table, action: Toggle, catalog: Catalog) -> None:
-    """Checks that ENABLE or DISABLE changes nothing: tables have no triggers, except for those of foreign keys. Raises 42704, 0A000."""
+def _toggled(table: Table, action: Toggle, catalog: Catalog) -> Table:
+    """Returns the table after ENABLE or DISABLE. Its only triggers are those of foreign keys. Raises 42704."""
     if action.name:
         kind, of = ("rule", "relation") if action.words.endswith("RULE") else ("trigger", "table")
         raise UndefinedObject(f'{kind} "{action.name}" for {of} "{table.name}" does not exist')
-    if action.words == "DISABLE TRIGGER ALL" and (table.foreign_keys or constraints.references_to(table, catalog)):
-        raise FeatureNotSupported(
-            f'DISABLE TRIGGER ALL of table "{table.name}", which has foreign keys or is referenced by them, is not supported',
-            hint="Drop the foreign keys and add them again, or make them deferrable and use SET CONSTRAINTS ALL DEFERRED.",
-        )
+    if not action.words.endswith("ALL"):
+        return table
+    disabled = action.words.startswith("DISABLE") and bool(table.foreign_keys or constraints.references_to(table, catalog))
+    return replace(table, storage=replace(table.storage, triggers_disabled=disabled))
 
 
 def clustered_index(table: Item, name: str, catalog: Catalog) -> int:
