@@ -89,10 +89,11 @@ def readable_columns(relation: Item) -> tuple[Field, ...]:
 
 def _check_columns(table: exp.Table, relation: Item) -> None:
     """Raises 0A000 if the query may read a column of a user's relation whose type the system catalog does not have."""
-    query, readable = table.root(), readable_columns(relation)
-    named = None if query.find(exp.Star) is not None else {folded(column.this) for column in query.find_all(exp.Column)}
+    select, readable = table.find_ancestor(exp.Select), readable_columns(relation)
+    every = select is not None and any(item.is_star for item in select.expressions)
+    named = {folded(column.this) for column in table.root().find_all(exp.Column)}
     for column in relation.columns:
-        is_read = not column.is_dropped and (named is None or column.name in named)
+        is_read = not column.is_dropped and (every or column.name in named)
         if column not in readable and (is_read or not readable):
             raise FeatureNotSupported(
                 f'a query of the system catalog and of column "{column.name}" of type {column.type} at once is not supported',
