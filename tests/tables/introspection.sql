@@ -130,7 +130,7 @@ SELECT unnest(ARRAY[2, 1]), '{"a": 1}'::json -> 'a', max(relname) OVER (), count
 SELECT string_agg(relname, ',' ORDER BY relname) FILTER (WHERE relkind = 'r') FROM pg_class WHERE relname IN ('pg_class', 'pg_type', 'pg_index');
 SELECT (SELECT oid FROM pg_class) FROM pg_type LIMIT 1;
 -- the system catalog together with other relations, as TypeORM and its table of metadata
-CREATE TABLE metadata (kind varchar NOT NULL, name varchar, value text, n int DEFAULT 1, at timestamptz, data jsonb);
+CREATE TABLE metadata (kind text NOT NULL, name text, value text, n int DEFAULT 1, at timestamptz, data jsonb);
 CREATE VIEW shown AS SELECT 1 AS one;
 INSERT INTO metadata VALUES ('VIEW', 'shown', 'SELECT 1', 5, '2026-01-02 03:04:05+00', '{}'), ('VIEW', 'nowhere', NULL, 2), ('TABLE', 'metadata', 'x');
 SELECT t.kind, t.name, t.value, t.n, t.at FROM metadata t INNER JOIN pg_catalog.pg_class c ON c.relname = t.name INNER JOIN pg_namespace n ON n.oid = c.relnamespace WHERE t.kind IN ('VIEW', 'TABLE') ORDER BY t.name;
