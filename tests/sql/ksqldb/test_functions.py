@@ -43,6 +43,30 @@ def test_a_part_that_occurs_twice_in_what_fails_is_null(engine: duckdb.DuckDBPyC
     assert [row[0] for row in engine.execute(render(query.plan)).fetchall()] == [36_000_000_000, None]
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a AND b", [None, None, False, None]),
+        ("a OR b", [None, None, None, True]),
+        ("a OR i = 1", [None, None, True, True]),
+        ("i = 2 OR a OR b", [None, None, None, True]),
+        ("i = 1 OR a", [True, True, True, True]),
+        ("i = 1 AND s->x AND b", [None, None, False, None]),
+        ("CASE WHEN a OR i = 1 THEN 1 ELSE 0 END = 1", [False, False, True, True]),
+    ],
+)
+def test_a_boolean_column_that_is_null_decides_and_and_or(text: str, values: list[bool | None], engine: duckdb.DuckDBPyConnection) -> None:
+    """The operands are evaluated in order, as in ksqlDB."""
+    structure = types.TypeName("struct", arguments=(types.BOOLEAN,), fields=("x",))
+    scope = Scope({"a": types.BOOLEAN, "b": types.BOOLEAN, "i": types.INT, "s": structure}, ("v",))
+    parsed = expression(KsqldbCursor(text))
+    value, condition = Translator(scope, aggregates=False).value(parsed).text, Translator(scope, clause="WHERE").where(parsed)
+    rows = ((a, b, 1, f"'{{\"X\": {a}}}'::jsonb") for a, b in (("null", "false"), ("null", "true"), ("false", "null"), ("true", "null")))
+    table = ", ".join(f"({a}::boolean, {b}::boolean, {i}, {s})" for a, b, i, s in rows)
+    query = bind_query(f"SELECT {value} AS x, coalesce({condition}, false) AS y FROM (VALUES {table}) AS v (a, b, i, s)", Catalog())
+    assert engine.execute(render(query.plan)).fetchall() == [(value, value is True) for value in values]
+
+
 def test_queries_of_earlier_versions_keep_their_values(engine: duckdb.DuckDBPyConnection) -> None:
     """A row of a table that leaves must have the values with which it came."""
     calls = (

@@ -89,8 +89,10 @@ class Translator:
                 return arithmetic(sign, self._all(operands), expression.position, is_pulled=self.scope.is_pulled)
             case e.Operation("||", operands):
                 return call("concat", self._all(operands), expression.position)
-            case e.Operation("not" | "and" | "or" as sign, operands):
-                return comparisons.logical(sign, self._all(operands), expression.position)
+            case e.Operation("and" | "or"):
+                return comparisons.in_order(expression, self.expression)
+            case e.Operation("not", operands):
+                return comparisons.logical("not", self._all(operands), expression.position)
             case e.Operation() | e.InList() | e.Between():
                 return comparisons.settled(self.condition(expression))
             case e.CaseExpression():
@@ -114,8 +116,10 @@ class Translator:
         match expression:
             case _ if self._is_key(expression):
                 pass
-            case e.Operation("and" | "or" as sign, operands):
-                return comparisons.logical(sign, [self.condition(operand) for operand in operands], at)
+            case e.Operation("and", operands):
+                return comparisons.logical("and", [self.condition(operand) for operand in operands], at)
+            case e.Operation("or"):
+                return comparisons.in_order(expression, self.condition)
             case e.Operation("not", operands):
                 return comparisons.logical("not", self._all(operands), at)
             case e.Operation("is null", (operand,)):

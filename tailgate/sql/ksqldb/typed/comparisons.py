@@ -8,11 +8,11 @@ Source: ksqlDB 0.29, documentation, "Operators" and "Type Coercion".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tailgate.lake.errors import DatatypeMismatch, InvalidParameterValue
 from tailgate.sql.ksqldb import types
-from tailgate.sql.ksqldb.expressions import Expression, TypeName
+from tailgate.sql.ksqldb.expressions import ColumnReference, Constant, Expression, FieldAccess, Operation, Subscript, TypeName
 from tailgate.sql.ksqldb.typed.coercion import MOMENTS, of_one_type
 from tailgate.sql.ksqldb.typed.constants import moment_of
 from tailgate.sql.ksqldb.typed.values import Typed, moment_of_varchar
@@ -105,9 +105,51 @@ def like(operands: Sequence[Typed], position: int) -> Typed:
 
 def logical(sign: str, operands: Sequence[Typed], position: int) -> Typed:
     """Returns NOT, AND or OR of conditions. Raises 42804 for other types than BOOLEAN."""
-    for operand in operands:
-        if operand.type not in (types.BOOLEAN, types.UNKNOWN):
-            raise DatatypeMismatch(f"{sign.upper()} expects BOOLEAN, got: {types.in_schema(operand.type)}", position=position)
+    _check_boolean(sign, operands, position)
     if sign == "not":
         return condition(f"NOT {operands[0].text}", operands)
     return condition(f" {sign.upper()} ".join(o.text for o in operands), operands)
+
+
+def in_order(operation: Operation, translated: Callable[[Expression], Typed]) -> Typed:
+    """Returns AND or OR. `translated`: returns an operand as a value or a condition. Raises 42804 for other types than BOOLEAN.
+
+    ksqlDB evaluates the operands in order. A column that is NULL makes the result NULL, unless an operand before it decides.
+    """
+    sign, (*first, last) = operation.operator, _chain(operation)
+    if not any(map(_is_in_column, first)):
+        return logical(sign, list(map(translated, operation.operands)), operation.position)
+    operands = [translated(operand) for operand in (*first, last)]
+    _check_boolean(sign, operands, operation.position)
+    test, result = ("NOT ", "false") if sign == "and" else ("", "true")
+    whens = ""
+    for expression, operand in zip(first, operands, strict=False):
+        whens += f" WHEN {operand.text} IS NULL THEN NULL" if _is_in_column(expression) else ""
+        whens += f" WHEN {test}{operand.text} THEN {result}"
+    return condition(f"CASE{whens} ELSE {operands[-1].text} END", operands)
+
+
+def _check_boolean(sign: str, operands: Sequence[Typed], position: int) -> None:
+    for operand in operands:
+        if operand.type not in (types.BOOLEAN, types.UNKNOWN):
+            raise DatatypeMismatch(f"{sign.upper()} expects BOOLEAN, got: {types.in_schema(operand.type)}", position=position)
+
+
+def _chain(operation: Operation) -> list[Expression]:
+    """Returns the operands of a AND b AND c, or of a OR b OR c."""
+    left: Expression = operation
+    operands: list[Expression] = []
+    while isinstance(left, Operation) and left.operator == operation.operator:
+        left, right = left.operands
+        operands.append(right)
+    return [left, *reversed(operands)]
+
+
+def _is_in_column(expression: Expression) -> bool:
+    """Returns whether an expression is a column or a value in one: it may be NULL, and its text is short enough to occur twice."""
+    match expression:
+        case ColumnReference():
+            return True
+        case FieldAccess(operand) | Subscript(operand, Constant()):
+            return _is_in_column(operand)
+    return False
