@@ -6,8 +6,8 @@
 The cached bytes of a poll are valid at the mirrors' time only. When the mirrors advance, the bytes remain valid if the statement's
 relations have not changed. Other recently used polls are refreshed immediately, within a time budget. If the budget is exhausted, or
 the last run took longer than REFRESH_S_MAX, the statement runs on a thread at the next request, once for all concurrent requests.
-A poll that reads columns of one relation, without conditions, is not run again: the changes of the tick are applied to its rows
-(`live_rows`).
+A poll whose rows each depend on one row of one relation is not run again: the changes of the tick are applied to its rows
+(`live_queries`, `live_rows`).
 
 Measured on one core: 2-4 µs from key to bytes, 0.3-1 ms to refresh a statement over a small view.
 """
@@ -22,9 +22,11 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+import duckdb
 import pyarrow as pa
 
-from tailgate.gateway.answers.live_rows import LiveRows, columns_read
+from tailgate.gateway.answers.live_queries import LiveQuery, live_query
+from tailgate.gateway.answers.live_rows import LiveRows
 from tailgate.gateway.encode.rows import RowEncoder
 from tailgate.gateway.mirrors.state import State
 from tailgate.gateway.protocol import backend
@@ -52,7 +54,7 @@ class Poll:
     `rows`: DataRows and CommandComplete. `ready`: the complete response to a simple Query. `time`: -1 if the result is out of date.
     `query` was authorized for the role that sent it first. Other roles are authorized before they receive the bytes. `refreshed`: after
     ticks, if the statement is short. Look-ups by key are not: each client sends others, and their index answers most of them.
-    `columns`: as of `columns_read`. `live`: its rows, if ticks update them.
+    `live_query`: if ticks can update its rows, which is known after the first run (`is_known`). `live`: these rows.
     """
 
     query: Authorized[Prepared]
@@ -60,7 +62,8 @@ class Poll:
     encoder: RowEncoder
     description: bytes
     refreshed: bool = True
-    columns: tuple[int, ...] | None = None
+    live_query: LiveQuery | None = None
+    is_known: bool = False
     live: LiveRows | None = None
     rows: bytes = b""
     ready: bytes = b""
@@ -117,7 +120,7 @@ class Polls:
             await asyncio.sleep(0)  # the mirrors may have advanced, with their callback still pending
             poll = self._polls.get(key)
             if poll is not None and poll.live is not None and poll.time != self._serving.progress.time:
-                self._advance(key, poll, poll.live)
+                self._catch_up(key, poll, poll.live)
             if (poll := self.find(key)) is not None:
                 return poll
             making = self._making.get(key)
@@ -125,8 +128,13 @@ class Polls:
             return await asyncio.shield(making)
         making = self._making[key] = asyncio.get_running_loop().create_future()
         try:
-            columns = columns_read(query.plan) if refreshed else None
-            result = await self._make(key, Poll(query, values, encoder, description, refreshed, columns))
+            poll = self._polls.get(key)
+            if poll is None or poll.query.plan is not query.plan:
+                self._drop(key)
+                poll = Poll(query, values, encoder, description, refreshed)
+            else:
+                _recognize(poll)
+            result = await self._make(key, poll)
         except BaseException as error:
             # Requests that wait for the future run the statement again if only this request was canceled.
             making.set_exception(Again() if isinstance(error, asyncio.CancelledError) else error)
@@ -138,32 +146,39 @@ class Polls:
         finally:
             del self._making[key]
 
-    async def _make(self, key: Hashable, new: Poll) -> Poll | pa.Table:
-        """Runs the statement of `new`, which becomes the cached result if there is none."""
-        time, began, plan = self._serving.progress.time, clocks.perf_counter(), new.query.plan
-        n = None
-        if new.columns is None:
-            table = await self._serving.queries.run(new.query, new.values)
+    async def _make(self, key: Hashable, poll: Poll) -> Poll | pa.Table:
+        """Runs the statement of a poll, which becomes the cached result."""
+        began, plan = clocks.perf_counter(), poll.query.plan
+        live, time = await self._live(poll)
+        if live is not None:
+            count, rows = live.count, live.data_rows()
         else:
-            n, time, table = await self._serving.queries.run_at_entry(new.query, new.values)
-        if plan.volatile or table.nbytes > POLL_BYTES_MAX:
-            return table
-        poll = self._polls.get(key)
-        if poll is None or poll.query.plan is not plan:
-            self._drop(key)
-            poll = new
-        poll.took = clocks.perf_counter() - began
-        if n is not None and new.columns is not None and table.num_rows <= REFRESH_ROWS_MAX:
-            (item,) = plan.items
-            poll.live = LiveRows(item.id, new.columns, len(item.columns), new.encoder, table, n)
-        if poll.live is None or not self._advance(key, poll, poll.live):
+            time = self._serving.progress.time
+            table = await self._serving.queries.run(poll.query, poll.values)
+            if plan.volatile or table.nbytes > POLL_BYTES_MAX:
+                return table
+            count, rows = table.num_rows, poll.encoder.data_rows(table)
+        poll.live, poll.took = live, clocks.perf_counter() - began
+        if live is None or not self._catch_up(key, poll, live):
             state = self._serving.progress.state
             # after a change of the catalog the text may have another meaning
             present = (time, plan.catalog_n) == (state.time, state.catalog_n)
-            self._fill(poll, table.num_rows, poll.encoder.data_rows(table), time if present else -1)
+            self._fill(poll, count, rows, time if present else -1)
             self._keep(key, poll)
         poll.hits += 1
         return poll
+
+    async def _live(self, poll: Poll) -> tuple[LiveRows | None, int]:
+        """Reads rows that ticks can update, and returns them with their time, or None."""
+        query = poll.live_query
+        table = None if query is None else self._serving.mirrors.table_of(query.relation)
+        if query is None or table is None or table.rows > query.relation_rows_max:
+            return None, 0
+        n, time, rows = await self._serving.queries.read_at_entry(poll.query, query.first)
+        live = None if rows is None else LiveRows(query, poll.encoder, n)
+        if live is None or not live.fill(rows):
+            poll.live_query = live = None
+        return live, time
 
     def _fill(self, poll: Poll, count: int, rows: bytes, time: int) -> None:
         poll.count = count
@@ -175,7 +190,7 @@ class Polls:
         """Caches a poll as the most recently used one, if there is memory for it."""
         size = POLL_BYTES + len(poll.rows) + len(poll.ready) + _bytes_of(key)
         if poll.live is not None:
-            size += len(poll.rows) + poll.live.bytes
+            size += poll.live.bytes
         more = size - poll.size
         self._evict(self._bytes + more - BYTES_MAX, but=poll)
         try:
@@ -243,33 +258,44 @@ class Polls:
             for key, poll in stale:
                 if clocks.perf_counter() > deadline:
                     return
+                _recognize(poll)
                 if poll.live is not None:
                     self._advance(key, poll, poll.live)
-                elif poll.columns is None:  # otherwise the next request runs it, and later ticks update its rows
+                elif poll.live_query is None:  # otherwise the next request runs it, and later ticks update its rows
                     self._refresh(key, poll, time)
+
+    def _catch_up(self, key: Hashable, poll: Poll, live: LiveRows) -> bool:
+        """Does the same as `_advance`, for a request."""
+        with self._serving.queries.bounded_now():
+            return self._advance(key, poll, live)
 
     def _advance(self, key: Hashable, poll: Poll, live: LiveRows) -> bool:
         """Applies the newest ticks to the rows of a poll. Returns False if that is not possible: the next request runs it again."""
-        state, rows = self._serving.progress.state, None
+        state, rows, began = self._serving.progress.state, None, clocks.thread_time()
         try:
             rows = self._advanced(poll.query.plan, live, state)
+        except duckdb.Error:  # the next request raises it, if the statement has it
+            pass
         except Exception:
             log.exception("the changes of a tick could not be applied to a poll")
         if rows is None or len(rows) > POLL_BYTES_MAX:
             poll.live = None
             return False
+        if clocks.thread_time() - began > REFRESH_S_MAX:
+            poll.live = None
         self._fill(poll, live.count, rows, state.time)
         self._keep(key, poll)
         return True
 
     def _advanced(self, plan: Prepared, live: LiveRows, state: State) -> bytes | None:
         """Returns the rows of a poll at a state of the mirrors, or None if the ticks cannot be applied."""
-        entries = self._serving.progress.entries_after(live.n)
-        if entries is None or plan.catalog_n != state.catalog_n or not self._serving.queries.ready(plan):
+        queries, entries = self._serving.queries, self._serving.progress.entries_after(live.n)
+        if entries is None or plan.catalog_n != state.catalog_n or not queries.ready(plan):
             return None
-        if not state.failing.isdisjoint(plan.relations) or not live.advance(entry for entry in entries if entry.header.n <= state.n):
+        if not state.failing.isdisjoint(plan.relations):
             return None
-        return live.data_rows() if live.count <= REFRESH_ROWS_MAX else None
+        newer = (entry for entry in entries if entry.header.n <= state.n)
+        return live.data_rows() if live.advance(newer, queries.compute_now) else None
 
     def _refresh(self, key: Hashable, poll: Poll, time: int) -> None:
         """Runs a poll again, in the event loop. Skips statements that are slow, large or not in memory."""
@@ -296,6 +322,13 @@ class Polls:
         if table.nbytes <= POLL_BYTES_MAX:
             self._fill(poll, table.num_rows, poll.encoder.data_rows(table), time if time == self._serving.progress.time else -1)
             self._keep(key, poll)
+
+
+def _recognize(poll: Poll) -> None:
+    """Finds out whether ticks can update the rows of a poll. A statement that is not sent again does not need it."""
+    if not poll.is_known:
+        poll.is_known = True
+        poll.live_query = live_query(poll.query.plan, poll.values) if poll.refreshed else None
 
 
 def _bytes_of(key: Hashable) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import duckdb
 import numpy as np
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from tailgate.lake.types import WEIGHT, Field
 
+NUMBERS = 1_000_000  # the first number of a parameter; those of statements and constants (`sql.render`) are below it
 FEW_ROWS = 200  # that are parameters; for more, a scan costs less
 # a value from its number, the type of the numbers in Arrow and DuckDB, and the limit of their absolute values
 _FROM_NUMBER = {
@@ -51,10 +52,13 @@ def with_places(rows: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """Rows in a statement. `text`: what FROM reads, with the columns c0, c1, … and __weight; it may occur more than once."""
+    """Rows in a statement. `text`: what FROM reads, with the columns c0, c1, … and __weight; it may occur more than once.
+
+    `parameters`: by their numbers, which no others of the statement have.
+    """
 
     text: str
-    parameters: Sequence[object] = ()
+    parameters: dict[str, object] = field(default_factory=dict)
 
 
 @contextmanager
@@ -72,15 +76,15 @@ def _few(fields: Sequence[Field], rows: pa.Table) -> Incoming | None:
     """Returns rows as parameters, or None if there are too many or some values cannot be parameters."""
     if not 0 < rows.num_rows <= FEW_ROWS:
         return None
-    expressions, columns, parameters, many = list[str](), list[str](), list[object](), rows.num_rows > 1
+    expressions, columns, parameters, many = list[str](), list[str](), dict[str, object](), rows.num_rows > 1
 
     def add(name: str, values: list[object], stored: str) -> None:
-        parameters.append(values if many else values[0])
-        parameter = f"${len(parameters)}"
-        columns.append(f"unnest(CAST({parameter} AS {stored}[])) AS {name}" if many else f"CAST({parameter} AS {stored}) AS {name}")
+        parameter = str(NUMBERS + len(parameters))
+        parameters[parameter] = values if many else values[0]
+        columns.append(f"unnest(CAST(${parameter} AS {stored}[])) AS {name}" if many else f"CAST(${parameter} AS {stored}) AS {name}")
 
-    for field, name, column in zip(fields, rows.column_names, rows.columns, strict=False):
-        stored = field.type.duckdb
+    for each, name, column in zip(fields, rows.column_names, rows.columns, strict=False):
+        stored = each.type.duckdb
         if column.null_count == len(column):
             expressions.append(f"CAST(NULL AS {stored}) AS {name}")
         elif stored in _AS_THEY_ARE or stored.startswith("DECIMAL("):

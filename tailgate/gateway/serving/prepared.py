@@ -82,6 +82,7 @@ class Prepared:
     - `calls`: calls of sequences. Their values are parameters behind those of the statement or, `by_row`, columns of a source; then
       `sql` is empty (`gateway.writes.rows`).
     - `unlogged`: it reads relations whose rows are not in the log, so its result is not cached.
+    - `time_zone`: the zone in which the query computes.
     - `locked`: ids of the relations that FOR UPDATE names.
     - `size`: approximate bytes; `packed`: the bound query or its pickle.
     """
@@ -104,6 +105,7 @@ class Prepared:
     calls: tuple[SessionCall, ...] = ()
     by_row: bool = False
     unlogged: bool = False
+    time_zone: str = "UTC"
     locked: frozenset[int] = frozenset()
     lookup: list[Any] = field(default_factory=list, repr=False, compare=False)  # the look-up plan, cached once computed
 
@@ -216,6 +218,7 @@ def _bound(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: i
         calls=numbered.all_calls,
         by_row=by_row,
         unlogged=not all(map(is_logged, relations)),
+        time_zone=catalog.time_zone,
         locked=bound.locked,
     )
 

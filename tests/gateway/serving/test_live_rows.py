@@ -7,8 +7,9 @@ import itertools
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -17,9 +18,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from tailgate.gateway.answers import live_rows, polls
+from tailgate.gateway.answers import live_queries, live_rows, polls
 from tailgate.gateway.mirrors import deferral
 from tailgate.gateway.mirrors.mirrors import Mirrors
+from tailgate.gateway.serving import queries as serving_queries
 from tailgate.gateway.serving.queries import Queries
 from tailgate.lake.types import FLOAT8, INT8, TEXT, Field, Type
 from tests.gateway.serving.model_lake import ModelLake, Row
@@ -33,17 +35,18 @@ class World:
     """A gateway over a lake, and a client that polls. `runs`: how often the gateway has run a poll in DuckDB."""
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(serving_queries, "NOW_S_MAX", 60.0)
         self.model = ModelLake(path)
         self.served = Served(self.model.lake)
         self.client = psycopg.connect(self.served.dsn, autocommit=True, prepare_threshold=None)
         self.runs = 0
-        run = Queries.run_at_entry
+        run = Queries.read_at_entry
 
         async def counted(queries: Queries, *arguments: Any) -> Any:
             self.runs += 1
             return await run(queries, *arguments)
 
-        monkeypatch.setattr(Queries, "run_at_entry", counted)
+        monkeypatch.setattr(Queries, "read_at_entry", counted)
         monkeypatch.setattr(polls, "REFRESH_BUDGET_S", 60.0)
 
     def tick(self, changes: dict[int, Sequence[tuple[Row, int]]]) -> None:
@@ -52,11 +55,12 @@ class World:
     def rows(self, query: str, *, binary: bool = False) -> list[Any]:
         return sorted(self.client.execute(query, binary=binary).fetchall(), key=repr)
 
-    def raw(self, query: str, binary: bool) -> list[tuple[bytes | None, ...]]:
-        """Returns the rows as they were sent."""
-        result = self.client.execute(query, binary=binary).pgresult
+    def raw(self, query: str, binary: bool, values: Sequence[object] = (), *, is_block: bool = False) -> list[tuple[bytes | None, ...]]:
+        """Returns the rows as they were sent. `is_block`: those that a block reads, which are not cached."""
+        with self.client.transaction() if is_block else nullcontext():
+            result = self.client.execute(query, values, binary=binary).pgresult
         assert result is not None
-        return sorted((tuple(result.get_value(i, c) for c in range(result.nfields)) for i in range(result.ntuples)), key=repr)
+        return [tuple(result.get_value(i, c) for c in range(result.nfields)) for i in range(result.ntuples)]
 
     def cached(self) -> list[polls.Poll]:
         cache: polls.Polls = self.served.serving.progress._callbacks[-1].__self__  # type: ignore[attr-defined]
@@ -75,40 +79,57 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     world.close()
 
 
+@pytest.fixture
+def slow(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    """A gateway that updates a poll however long it takes."""
+    monkeypatch.setattr(polls, "REFRESH_S_MAX", 60.0)
+    return world
+
+
 def row_of(chance: random.Random, id: int | None) -> Row:
     price = chance.choice([None, Decimal(chance.randrange(1000)) / 100])
-    return id, chance.choice([None, "a", "ä", ""]), chance.choice([None, 0.0, -0.0, 0.1, 1e300, float("inf")]), price
+    return id, chance.choice([None, "a", "ä", ""]), chance.choice([None, -0.0, 0.1, 1e300, float("inf")]), price
 
 
 @pytest.mark.parametrize("keyed", [True, False])
 @pytest.mark.parametrize("binary", [True, False])
 @pytest.mark.parametrize("prepared", [True, False])
-def test_rows_are_those_of_duckdb(world: World, seed: int, keyed: bool, binary: bool, prepared: bool) -> None:
+def test_rows_are_those_of_duckdb(slow: World, seed: int, keyed: bool, binary: bool, prepared: bool) -> None:
     """After each tick, for all columns, some of them in another order, and without a key."""
-    chance, client = random.Random(seed), world.client
+    chance, client = random.Random(seed), slow.client
     client.prepare_threshold = 0 if prepared else None
-    item = world.model.create("v", COLUMNS, (0,) if keyed else None)
-    queries = ["SELECT * FROM v", "SELECT price, id FROM v", "SELECT name FROM (SELECT id, name, price FROM v) AS w"]
+    item = slow.model.create("v", COLUMNS, (0,) if keyed else None)
+    queries = [
+        ("SELECT * FROM v", ()),
+        ("SELECT price, id FROM v", ()),
+        ("SELECT name FROM (SELECT id, name, price FROM v) AS w", ()),
+        ("SELECT id - 3, upper(name) FROM v WHERE price > %s OR name IS NULL", (2,)),
+        ("SELECT id, name || %s FROM v WHERE amount IS NOT NULL ORDER BY id DESC, name, price, amount", ("!",)),
+        ("SELECT name, price * 2 FROM v ORDER BY price NULLS FIRST, id DESC LIMIT 7 OFFSET 2", ()),
+        ("SELECT name FROM v WHERE id > %s ORDER BY upper(name) DESC, amount LIMIT %s", (3, 5)),
+    ]
     for count in [*[5] * SEVERAL, *[100] * SEVERAL, 0, *[5] * SEVERAL]:
-        now, changes = world.model.now[item.id], list[tuple[Row, int]]()
+        now, changes = slow.model.now[item.id], list[tuple[Row, int]]()
         for old in chance.sample(list(now), min(count, len(now)) // 2):
             changes.append((old, -now[old]))
         removed = {row[0] for row, _ in changes}
         ids = [id for id in range(150) if not keyed or id not in {row[0] for row in now} or id in removed]
         changes += [(row_of(chance, id), 1 if keyed else chance.randint(1, 2)) for id in chance.sample(ids, min(count, len(ids)))]
-        world.tick({item.id: changes})
-        for query in queries:
-            assert world.rows(query, binary=binary) == world.rows(f"{query} WHERE true ORDER BY 1", binary=binary)
-    assert world.runs == len(queries)
+        slow.tick({item.id: changes})
+        for query, values in queries:
+            live, read = (slow.raw(query, binary, values, is_block=is_block) for is_block in (False, True))
+            assert Counter(live) == Counter(read)
+            assert live == read or "ORDER BY" not in query
+    assert slow.runs == len(queries)
 
 
-def test_rows_of_other_types(world: World, seed: int) -> None:
+def test_rows_of_other_types(slow: World, seed: int) -> None:
     """The bytes of a value from DuckDB are those of the same value from the log."""
     chance = random.Random(seed)
     zone = datetime.timezone.utc
     values: dict[str, tuple[Type, list[object]]] = {
         "id": (INT8, list(range(1_000))),
-        "f": (FLOAT8, [float("nan"), -0.0, 0.0, 1e-7, None]),
+        "f": (FLOAT8, [float("nan"), -0.0, 1e-7, None]),
         "r": (Type("float4"), [float("nan"), 0.5, None]),
         "a": (Type("int4", is_array=True), [(), (1, None, 2), None]),
         "t": (Type("text", is_array=True), [("", "a,b", None), ("ä",), None]),
@@ -119,17 +140,58 @@ def test_rows_of_other_types(world: World, seed: int) -> None:
         "y": (Type("bytea"), [b"", b"\0\xff", None]),
         "n": (Type("numeric", (38, 10)), [Decimal("-0.0000000001"), Decimal(10) ** 27, None]),
     }
-    item = world.model.create("v", {name: type for name, (type, _) in values.items()}, None)
-    world.client.execute("SET TIME ZONE 'Asia/Kathmandu'")
+    item = slow.model.create("v", {name: type for name, (type, _) in values.items()}, None)
+    slow.client.execute("SET TIME ZONE 'Asia/Kathmandu'")
     rows = [tuple(chance.choice(several) for _, several in values.values()) for _ in range(60)]
+    order = ", ".join(f"{name} {chance.choice(['DESC', 'NULLS FIRST', ''])}" for name in chance.sample(list(values), len(values)))
+    dates = "SELECT id, CAST(z AS date) FROM v ORDER BY CAST(z AS text), id LIMIT 20"
+    queries = ["SELECT * FROM v", dates, f"SELECT id, r, a, t, j, d, z, b, y, n FROM v ORDER BY {order} LIMIT 20"]
     for _ in range(4):
-        now = world.model.now[item.id]
+        now = slow.model.now[item.id]
         removed = [(row, -count) for row, count in now.items() if chance.random() < 0.4]
-        world.tick({item.id: [*removed, *((row, chance.randint(1, 3)) for row in rows if row not in now)]})
+        slow.tick({item.id: [*removed, *((row, chance.randint(1, 3)) for row in rows if row not in now)]})
         for binary in (False, True):
-            live, read = (world.raw(query, binary) for query in ("SELECT * FROM v", "SELECT * FROM v ORDER BY id"))
-            assert live == read
-    assert world.runs == 2
+            for query in queries:
+                live, read = (slow.raw(query, binary, is_block=is_block) for is_block in (False, True))
+                assert Counter(live) == Counter(read)
+                assert live == read or "LIMIT" not in query
+    assert slow.runs == 2 * len(queries)
+
+
+def test_the_first_of_many_rows(slow: World, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A poll with LIMIT keeps some more rows than it has, and is run again when too many of them have left."""
+    monkeypatch.setattr(live_queries, "KEPT_MIN", 2)
+    chance, item = random.Random(seed), slow.model.create("v", COLUMNS, None)
+    query = "SELECT id, name FROM v WHERE price < 9 ORDER BY amount DESC, id LIMIT 4 OFFSET 1"
+    for n in range(40):
+        now = slow.model.now[item.id]
+        removed = [(row, -now[row]) for row in chance.sample(list(now), len(now) // 3)]
+        slow.tick({item.id: [*removed, *((row_of(chance, 10 * n + i), chance.randint(1, 2)) for i in range(chance.choice([0, 1, 9])))]})
+        live, read = (slow.raw(query, False, is_block=is_block) for is_block in (False, True))
+        assert live == read
+    assert 0 < slow.runs < 38
+
+
+def test_polls_that_ticks_do_not_update(slow: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A poll with the error of a row is run again, and so is one with too many rows; both are right."""
+    monkeypatch.setattr(live_queries, "ROWS_MAX", 3)
+    monkeypatch.setattr(live_rows, "ROWS_MAX", 3)
+    item = slow.model.create("v", COLUMNS, (0,))
+    slow.tick({item.id: [((id, "a", None, None), 1) for id in (1, 2)]})
+    failing, many = "SELECT 10 / id FROM v ORDER BY id LIMIT 2", "SELECT id FROM v WHERE name = 'a' ORDER BY id"
+    for id in (7, 8):
+        assert slow.raw(failing, False) == [(b"10",), (b"5",)]
+        assert len(slow.rows(many)) == 2
+        slow.tick({item.id: [((id, "b", None, None), 1)]})
+    assert slow.runs == 2
+    slow.tick({item.id: [((0, "b", None, None), 1)]})
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        slow.rows(failing)
+    slow.tick({item.id: [((0, "b", None, None), -1)]})
+    assert slow.raw(failing, False) == [(b"10",), (b"5",)]
+    for id in range(3, 6):
+        assert len(slow.rows(many)) == id - 1
+        slow.tick({item.id: [((id, "a", None, None), 1)]})
 
 
 def test_rows_to_which_a_tick_cannot_be_applied_are_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,15 +204,16 @@ def test_rows_to_which_a_tick_cannot_be_applied_are_read_again(world: World, mon
             assert len(world.rows("SELECT name, id FROM v")) == len(world.model.now[item.id])
         assert world.runs == runs
 
-    world.tick({item.id: [((1, "a", None, None), 1)]})
-    read(1)
-    world.tick({item.id: [((2, "a", None, None), 1)]})
-    read(1)
+    world.tick({})
+    read(0)  # a statement that is sent once
+    for id in (1, 2):
+        world.tick({item.id: [((id, "a", None, None), 1)]})
+        read(1)
     world.tick({item.id: [((id, "a", None, None), 1) for id in (3, 4, 5)]})
     read(2)
     for poll in world.cached():
         assert poll.live is not None
-        poll.live._copies = {b"another row": 1, **dict.fromkeys(list(poll.live._copies)[1:], 1)}
+        poll.live._copies = {(b"", b"another row"): 1, **dict.fromkeys(list(poll.live._copies)[1:], 1)}
     world.tick({item.id: [((1, "a", None, None), -1)]})
     read(3)
 
@@ -159,6 +222,8 @@ def test_rows_to_which_a_tick_cannot_be_applied_are_read_again(world: World, mon
 def test_ticks_with_many_changes_together(world: World, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A poll that is some ticks behind is read again, because the event loop would apply the changes of all of them at once."""
     item = world.model.create("v", COLUMNS, (0,))
+    world.tick({})
+    assert len(world.rows("SELECT name FROM v")) == 0
     world.tick({item.id: [((1, "a", None, None), 1)]})
     assert len(world.rows("SELECT name FROM v")) == 1
     monkeypatch.setattr(polls, "REFRESH_BUDGET_S", -1.0)
@@ -177,11 +242,13 @@ def test_ticks_with_many_changes_together(world: World, limit: str, monkeypatch:
 def test_a_tick_that_cannot_be_applied(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next request reads the poll again, and later ticks update it again."""
     item = world.model.create("v", COLUMNS, (0,))
+    world.tick({})
+    assert world.rows("SELECT id FROM v") == []
     world.tick({item.id: [((1, "a", None, None), 1)]})
     assert world.rows("SELECT id FROM v") == [(1,)]
     (poll,) = world.cached()
     with monkeypatch.context() as failing:
-        failing.setattr(live_rows.LiveRows, "_apply", lambda self, changes: 1 / 0)
+        failing.setattr(live_rows.LiveRows, "_add", lambda self, changes: 1 / 0)
         world.tick({item.id: [((2, "a", None, None), 1)]})
         deadline = time.monotonic() + 10
         while poll.live is not None and time.monotonic() < deadline:
@@ -195,16 +262,18 @@ def test_a_tick_that_cannot_be_applied(world: World, monkeypatch: pytest.MonkeyP
 
 def test_the_catalog_changes_before_a_poll_is_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its result has the columns of the time of the statement, and is not the answer of later ones."""
-    item, run = world.model.create("v", COLUMNS, (0,)), Queries.run_at_entry
+    item, run = world.model.create("v", COLUMNS, (0,)), Queries.read_at_entry
+    world.tick({})
+    assert world.rows("SELECT * FROM v") == []
     world.tick({item.id: [((1, "a", None, None), 1)]})
 
     async def later(queries: Queries, *arguments: Any) -> Any:
-        monkeypatch.setattr(Queries, "run_at_entry", run)
+        monkeypatch.setattr(Queries, "read_at_entry", run)
         world.model.put(replace(item, columns=(*item.columns, Field("more", INT8))))
         await world.served.serving.progress.wait(world.model.writer.newest.time - 1, 10)
         return await run(queries, *arguments)
 
-    monkeypatch.setattr(Queries, "run_at_entry", later)
+    monkeypatch.setattr(Queries, "read_at_entry", later)
     assert world.rows("SELECT * FROM v") == [(1, "a", None, None)]
     assert world.rows("SELECT * FROM v") == [(1, "a", None, None, None)]
 
@@ -213,6 +282,8 @@ def test_errors_that_end_while_a_poll_is_run(world: World, monkeypatch: pytest.M
     """The poll has the errors of the time of its rows."""
     item, reading, calls = world.model.create("v", COLUMNS, (0,)), Mirrors.reading, itertools.count(1)
     error = ("22012", "division by zero")
+    world.tick({})
+    assert world.rows("SELECT id FROM v") == []
     world.tick({item.id: [((1, "a", None, None), 1)], item.errors: [(error, 1)]})
 
     def ending(mirrors: Mirrors, relations: Collection[int] | None = None) -> AbstractContextManager[None]:
