@@ -101,8 +101,9 @@ def known_type(type: Type, catalog: Catalog, position: int | None = None) -> Typ
 
 def stored_type(type: Type) -> Type:
     """Returns the type of a new column of a table: a numeric without a declared precision is general (`lake.types`)."""
-    is_undeclared = type.name == "numeric" and not type.is_array and not (type.modifiers and type.declared)
-    return GENERAL if is_undeclared else type
+    if type.name != "numeric" or (type.modifiers and type.declared):
+        return type
+    return GENERAL.array(multidimensional=type.multidimensional) if type.is_array else GENERAL
 
 
 def stored_column(column: TableColumn) -> TableColumn:

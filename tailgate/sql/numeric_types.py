@@ -34,7 +34,7 @@ from decimal import Decimal
 from functools import wraps
 
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.types import GENERAL, NUMERIC_PRECISION, NUMERIC_SCALE, Type, numeric
+from tailgate.lake.types import GENERAL, NUMERIC, NUMERIC_PRECISION, NUMERIC_SCALE, Type, numeric
 
 # the rules by which a query is typed
 UNIFORM, EXACT, WITH_GENERAL, OF_GENERAL, FIXED_ARRAYS, FIXED_RECURSION, MAINTAINED = 1, 2, 3, 4, 5, 6, 7
@@ -78,6 +78,12 @@ def is_maintained() -> bool:
 def elements_may_be_general() -> bool:
     """Returns whether elements of arrays, values that an aggregate collects, and results of factorial and to_number may be general."""
     return _rules.get() in (WITH_GENERAL, FIXED_RECURSION, MAINTAINED)
+
+
+def of_array_literal(type: Type) -> Type:
+    """Returns the type of a quoted literal: in a query, the elements of an array of numerics have a display scale each."""
+    is_general = type.is_array and type.element == NUMERIC and elements_may_be_general() and not is_maintained()
+    return GENERAL.array(multidimensional=type.multidimensional) if is_general else type
 
 
 def recursion_may_be_general() -> bool:

@@ -14,7 +14,7 @@ from tailgate.gateway.writes.rows.query import Query, numbered
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import DuplicateColumn, InvalidTableDefinition, SyntaxError_
-from tailgate.lake.types import NUMERIC, TEXT, Field, Type
+from tailgate.lake.types import TEXT, Field, Type
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query
 from tailgate.sql.binder.types.overloads import numeric_as
@@ -101,6 +101,4 @@ def _stored_type(column: str, type: Type) -> Type:
             return replace(TEXT, is_array=type.is_array, multidimensional=type.multidimensional)
         case "record" if type.composite is None:
             raise InvalidTableDefinition(f'column "{column}" has pseudo-type {type}')
-        case "numeric" if type.is_array and (type.general or not type.declared):
-            return NUMERIC.array(multidimensional=type.multidimensional)
     return stored_type(type)

@@ -88,6 +88,7 @@ def coerce(
             settled = parameters.settle(scalar, bare_type(target) if not target.modifiers or target.name != "numeric" else NUMERIC)
             return settled if settled.type == target else coerce(settled, target, parameters, context, position)
         if isinstance(scalar, Literal):
+            target = numeric_types.of_array_literal(target)
             if scalar.value is None:
                 return Literal(None, target, scalar.position)
             is_cut = target.name in FRACTIONAL or (context == "explicit" and target.name in LENGTHS)
