@@ -62,8 +62,9 @@ def _fill(connection: psycopg.Connection, numbers: Sequence[str | None]) -> None
 def test_views_of_them_are_postgres(world: World, sql: psycopg.Connection, postgres: str, seed: int) -> None:
     numbers = [*EDGES, *SPECIAL, None, *_numbers(random.Random(seed), 300)]
     views = {
-        "v": "SELECT id, a, a + 1 AS b, a * c AS p, a / 7 AS q, c FROM n",
-        "s": "SELECT id % 3 AS k, sum(a) AS s, avg(a) AS v, count(DISTINCT a) AS n, max(c + a) AS m FROM n WHERE a < 1e60 GROUP BY 1",
+        "v": "SELECT id, a, a + 1 AS b, a * c AS p, a / 7 AS q, c, l, l[1] AS f FROM n",
+        "s": "SELECT id % 3 AS k, sum(a) AS s, avg(a) AS v, count(DISTINCT a) AS n, max(c + a) AS m, rank(5) WITHIN GROUP (ORDER BY a) AS r"
+        " FROM n WHERE a < 1e60 GROUP BY 1",
         "e": "SELECT id % 3 AS k, array_agg(a ORDER BY a, a::text) AS a, ARRAY[max(c), 1] AS b FROM n GROUP BY 1",
         "g": "SELECT a + 0.00000 AS a, count(*) AS n FROM n WHERE id % 4 = 1 GROUP BY 1",
     }
@@ -74,11 +75,13 @@ def test_views_of_them_are_postgres(world: World, sql: psycopg.Connection, postg
         oracle.execute("DROP TABLE IF EXISTS n")
         for connection in (sql, oracle):
             _fill(connection, numbers)
+            connection.execute("ALTER TABLE n ADD COLUMN l numeric[]")
+            connection.execute("UPDATE n SET l = ARRAY[a, 1.50]")
         for name, query in views.items():
             sql.execute(f"CREATE MATERIALIZED VIEW {name} AS {query}")  # type: ignore[call-overload]
         for change in (
             "SELECT 1",
-            "UPDATE n SET a = a / 3 WHERE id % 2 = 0",
+            "UPDATE n SET a = a / 3, l = l || a WHERE id % 2 = 0",
             "DELETE FROM n WHERE id % 5 = 0",
             "INSERT INTO n VALUES (5, 7.70, 1)",
         ):

@@ -26,8 +26,6 @@ REGRESSIONS = """
 
 # properties of aggregates, by name
 WITHIN_GROUP = frozenset({"mode", "percentile_cont", "percentile_disc"})  # ordered-set aggregates
-# ordered-set aggregates of PostgreSQL that are not supported
-HYPOTHETICAL = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
 # aggregates whose result depends on the order of the values
 COLLECTING = frozenset({"string_agg", "array_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg"})
 # aggregates whose result contains NULLs

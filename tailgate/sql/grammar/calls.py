@@ -15,6 +15,7 @@ from tailgate.sql.grammar.rules import Rules
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.lexer.tokens import Token
 
+FORMS = ("nfc", "nfd", "nfkc", "nfkd")  # of Unicode
 # functions that are called without parentheses
 VALUES = frozenset(
     """
@@ -257,7 +258,7 @@ def _normalize(cursor: Rules, token: Token) -> exp.Expr:
     arguments = [cursor.expression()]
     if cursor.accept(","):
         at = cursor.position
-        form = cursor.any_word("nfc", "nfd", "nfkc", "nfkd")
+        form = cursor.any_word(*FORMS)
         if form is None:
             raise cursor.error()
         arguments.append(place(exp.Literal.string(form.upper()), at))

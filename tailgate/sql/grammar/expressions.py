@@ -12,6 +12,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailgate.sql.grammar import primaries
+from tailgate.sql.grammar.calls import FORMS
 from tailgate.sql.grammar.names import label, place
 from tailgate.sql.grammar.operators import COMPARISONS, binary
 from tailgate.sql.grammar.parentheses import parenthesised
@@ -183,21 +184,25 @@ def _escape(cursor: Rules, like: exp.Expr) -> exp.Expr:
 
 
 def _is(cursor: Rules, left: exp.Expr) -> exp.Expr:
-    """Parses IS [NOT] NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM."""
+    """Parses IS [NOT] NULL, TRUE, FALSE, UNKNOWN, [NFC | NFD | NFKC | NFKD] NORMALIZED or DISTINCT FROM."""
     at = cursor.advance().position
     negated = cursor.accept_word("not")
     test: exp.Expr
     if cursor.accept_word("distinct", "from"):
         right = expression(cursor, IS + 1)
         return place((exp.NullSafeEQ if negated else exp.NullSafeNEQ)(this=left, expression=right), at)
-    match cursor.any_word("null", "true", "false", "unknown", "document", "normalized"):
+    form = cursor.any_word(*FORMS) if cursor.peek().value == "normalized" else None
+    match cursor.any_word("normalized") if form else cursor.any_word("null", "true", "false", "unknown", "document", "normalized"):
         case "null":
             test = exp.Is(this=left, expression=exp.Null())
         case "true":
             test = exp.Is(this=left, expression=exp.Boolean(this=True))
         case "false":
             test = exp.Is(this=left, expression=exp.Boolean(this=False))
-        case "unknown" | "document" | "normalized" as word:
+        case "normalized":
+            arguments = [left, *([place(exp.Literal.string(form.upper()), at)] if form else [])]
+            test = exp.Anonymous(this="is_normalized", expressions=arguments)
+        case "unknown" | "document" as word:
             test = exp.Is(this=left, expression=exp.Var(this=word))
         case _:
             raise cursor.error()

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from tailgate.lake.errors import FeatureNotSupported, GroupingError, InvalidColumnReference, WrongObjectType
-from tailgate.lake.types import BOOL, JSON, JSONB, TEXT, UNKNOWN, Type
-from tailgate.sql.binder import percentiles
+from tailgate.lake.types import BOOL, FLOAT8, JSON, JSONB, TEXT, UNKNOWN, Type
+from tailgate.sql.binder import ordered_sets
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.expressions.aggregate_levels import owned
 from tailgate.sql.binder.grouping import has_aggregates, has_windows
@@ -25,7 +25,7 @@ from tailgate.sql.binder.types.dimensions import with_dimensions
 from tailgate.sql.binder.types.json_arrays import json_elements
 from tailgate.sql.binder.types.overloads import arguments, fixed, function, operator, specialized
 from tailgate.sql.functions import catalogue
-from tailgate.sql.functions.aggregates import HYPOTHETICAL, RANGE_AGGREGATES, VARIANCES, WITHIN_GROUP
+from tailgate.sql.functions.aggregates import RANGE_AGGREGATES, VARIANCES, WITHIN_GROUP
 from tailgate.sql.functions.casts import OUTPUT
 from tailgate.sql.functions.general import templates as general_templates
 from tailgate.sql.functions.multidimensional import templates as multidimensional
@@ -84,8 +84,19 @@ def bind_aggregate(binder: ExpressionBinder, node: exp.Expr) -> Scalar:
     """Binds a call of an aggregate with the clauses after it. Raises 42809, 42803, 42P10, 0A000."""
     parts = call_parts(node)
     _check_kind(parts)
-    if (fractions := percentiles.fractions(binder, parts.name, parts.nodes)) is not None:
-        return percentiles.of_each(fractions, lambda one: owned(binder, bind_aggregate_call(binder, replace(parts, nodes=[one]))))
+    if parts.within is not None and parts.name in ordered_sets.HYPOTHETICAL:
+        return binder.bind(ordered_sets.hypothetical(binder, parts.name, parts.nodes, parts.within, parts.where, parts.at))
+    if (fractions := ordered_sets.fractions(binder, parts.name, parts.nodes)) is not None:
+        return ordered_sets.of_each(fractions, lambda one: _bind_one(binder, replace(parts, nodes=[one])))
+    return _bind_one(binder, parts)
+
+
+def _bind_one(binder: ExpressionBinder, parts: Parts) -> Scalar:
+    if parts.within and len(parts.nodes) == 1 and ordered_sets.of_intervals(replace(binder, aggregates=True), parts.name, parts.within):
+        argument = binder.bind(parts.nodes[0])
+        fraction = coerce(argument, FLOAT8, binder.parameters)
+        if fraction is not None and argument.type != UNKNOWN:
+            return binder.bind(ordered_sets.interval_percentile(fraction, parts.within[0], parts.where, parts.at))
     return owned(binder, bind_aggregate_call(binder, parts))
 
 
@@ -172,8 +183,10 @@ def _check_kind(parts: Parts) -> None:
     """Raises 42809 or 0A000 if the clauses of a call do not suit the kind of its function."""
     name, at = parts.name, parts.at
     rows = catalogue.calls(name)
-    if parts.within is not None and name in HYPOTHETICAL:
-        raise FeatureNotSupported(f"hypothetical-set aggregate {name} is not supported", position=at)
+    if parts.within is not None and name in ordered_sets.HYPOTHETICAL:
+        if parts.distinct or parts.order:
+            raise FeatureNotSupported(f"DISTINCT and ORDER BY inside of {name} are not supported", position=at)
+        return
     if rows and not is_aggregate(name):
         words = [w for w, present in (("DISTINCT", parts.distinct), ("WITHIN GROUP", parts.within), ("ORDER BY", parts.order)) if present]
         words += ["FILTER"] if parts.where is not None else []
