@@ -11,10 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 BLOCKING = 8  # threads for short blocking calls of the event loop
 
 
-def started(threads: int, name: str) -> ThreadPoolExecutor:
+def started(count: int, name: str) -> ThreadPoolExecutor:
     """Returns an executor of which all threads run."""
-    pool = ThreadPoolExecutor(threads, name)
-    all_run = threading.Barrier(threads)
-    for waiting in [pool.submit(all_run.wait) for _ in range(threads)]:
-        waiting.result()
+    pool = ThreadPoolExecutor(count, name)
+    released = threading.Event()
+    for _ in range(count):
+        pool.submit(released.wait)  # starts a thread, because no thread is idle
+    released.set()
     return pool
