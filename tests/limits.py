@@ -1,7 +1,7 @@
 """The end of tests that take too long: the limit of pytest-timeout, which is `timeout` in pyproject.toml, and what it does not end.
 
 set-up, call and tear-down ──► SIGALRM after `timeout`: the stacks of all threads, a failure, and fixtures stop their servers
-each of the three ──► GRACE of it later, because a call of C or a tear-down waits: the stacks, and the process ends
+each of the three ──► GRACE of it later, because a call of C, of the JVM or a tear-down waits: the stacks, and the process ends
   └──► pytest-xdist reports a failure and starts a process for the other tests; the children of the ended process are killed
 """
 
@@ -41,6 +41,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(LONG_S))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_set_timer(item: pytest.Item) -> bool | None:
+    """Sets no timer for a test with a Spark session: after an error within a request to the JVM, all requests of the process fail."""
+    return True if "session" in getattr(item, "fixturenames", ()) else None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -290,7 +290,7 @@ def test_engines_that_do_not_live_long_remove_old_files(lake: Lake, monkeypatch:
     relation = item(16384, SMALL, (0,))
     add(open_epoch(lake), relation)
     sweeps, history = 0, History()
-    for i in range(60):
+    for i in range(30):
         lake = Lake(lake.location)
         writer = open_epoch(lake, take_over=True)
         follower = Follower(lake, writer.epoch)
@@ -301,7 +301,7 @@ def test_engines_that_do_not_live_long_remove_old_files(lake: Lake, monkeypatch:
         if retention.due(lake):
             retention.sweep(writer)
             sweeps += 1
-    assert 20 <= sweeps < 60
+    assert 10 <= sweeps < 30
     path = table_path(lake, relation.id)
     assert len(list(path.glob("*.parquet"))) < 20
     history.check(Lake(lake.location), relation)

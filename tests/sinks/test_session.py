@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from confluent_kafka import Producer
 from tailgate.embedded.kafka import Kafka
 from tailgate.lake.errors import ConnectionFailure, TailgateError
 from tailgate.sinks import progress
+from tailgate.sinks import session as session_module
 from tailgate.sinks.envelope import Event
 from tailgate.sinks.failures import Fenced, Replaced
 from tailgate.sinks.progress import Progress
@@ -25,6 +27,7 @@ from tests.sinks.feed import records, until
 
 SINK = 16400
 SESSIONS_MAX = 3
+SHORT = timedelta(seconds=0.5)  # for a timeout that passes in a test
 
 
 def unstopped() -> bool:
@@ -128,8 +131,9 @@ def test_an_uncommitted_transaction_is_not_visible(kafka: Kafka, lake_id: str) -
     again.close()
 
 
-def test_a_fence_without_a_claim_releases_the_sink(kafka: Kafka, lake_id: str) -> None:
+def test_a_fence_without_a_claim_releases_the_sink(kafka: Kafka, lake_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fence is released after a pause in which the broker aborted the session's transaction."""
+    monkeypatch.setattr(session_module, "CLAIM_TIMEOUT", SHORT)
     session = opened(kafka, lake_id)
     session.commit([], Progress(1, 1, 0, True, "a"))
     stranger = Producer({"bootstrap.servers": kafka.address, "transactional.id": f"tailgate-{lake_id}-{SINK}"})
@@ -140,7 +144,10 @@ def test_a_fence_without_a_claim_releases_the_sink(kafka: Kafka, lake_id: str) -
     session.close()
 
 
-def test_a_session_that_is_fenced_before_its_claim_does_not_take_its_predecessor_for_a_successor(kafka: Kafka, lake_id: str) -> None:
+def test_a_session_that_is_fenced_before_its_claim_does_not_take_its_predecessor_for_a_successor(
+    kafka: Kafka, lake_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "CLAIM_TIMEOUT", SHORT)
     older = opened(kafka, lake_id)
     older.commit([], Progress(1, 1, 0, True, "older"))
     newer = opened(kafka, lake_id)
@@ -153,13 +160,14 @@ def test_a_session_that_is_fenced_before_its_claim_does_not_take_its_predecessor
     older.close()
 
 
-def test_an_absent_broker_is_named(lake_id: str) -> None:
+def test_an_absent_broker_is_named(lake_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "CALL_TIMEOUT", SHORT)
     session = Session(settings("127.0.0.1:1", "t"), lake_id, SINK, unstopped)
     started = time.monotonic()
     with pytest.raises(TailgateError, match=r"brokers 127\.0\.0\.1:1.*refused") as caught:
         session.open()
     assert caught.value.retriable
-    assert time.monotonic() - started < 12
+    assert time.monotonic() - started < 7
     session.close()
 
 

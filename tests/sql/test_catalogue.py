@@ -26,7 +26,7 @@ def name(type: Type) -> str:
     return str(type) if type.is_array else str(Type(type.name))
 
 
-@pytest.mark.parametrize("share", [pytest.param(3, id="some"), pytest.param(1, id="all", marks=pytest.mark.long)])
+@pytest.mark.parametrize("share", [pytest.param(6, id="some"), pytest.param(1, id="all", marks=pytest.mark.long)])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_duckdb(share: int, family: str, server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection, seed: int) -> None:
     """Evaluates one entry in `share`, at random."""
@@ -67,7 +67,7 @@ def differences(case: Case, server: psycopg.Connection[Any], engine: duckdb.Duck
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("share", [pytest.param(24, id="few"), pytest.param(1, id="all", marks=pytest.mark.long)])
+@pytest.mark.parametrize("share", [pytest.param(48, id="few"), pytest.param(1, id="all", marks=pytest.mark.long)])
 def test_spark(share: int, postgres: str, seed: int, tmp_path: Path) -> None:
     """Evaluates one case in `share`, in another process: a JVM has one session's settings."""
     command = [sys.executable, "-m", "tests.sql.on_spark", postgres, str(tmp_path), str(seed), str(share)]

@@ -70,7 +70,7 @@ def _on_postgres(server: psycopg.Connection[Any], sql: str) -> Any:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("share", [pytest.param(24, id="few"), pytest.param(1, id="all", marks=pytest.mark.long)])
+@pytest.mark.parametrize("share", [pytest.param(48, id="few"), pytest.param(1, id="all", marks=pytest.mark.long)])
 def test_spark(share: int, seed: int, tmp_path: Path) -> None:
     """Evaluates one expression in `share`, in another process: a JVM has one session's settings."""
     command = [sys.executable, "-m", "tests.sql.corpus_on_spark", str(tmp_path), str(seed), str(share)]

@@ -12,7 +12,7 @@ from psycopg import errors
 
 from tailgate.lake.folder import Lake
 from tests.tables.test_crash import engine
-from tests.tables.world import Served, World
+from tests.tables.world import Engine, Served, World
 
 
 def test_a_block_that_began_before_is_refused(world: World) -> None:
@@ -82,8 +82,7 @@ def test_a_followed_view_does_not_have_a_later_column(world: World, rest: str) -
 
 def test_killed_while_a_column_is_added(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
-    child = engine(lake.path, "")
-    child.wait_ready(child.announced, timedelta(seconds=60))
+    running = Engine(Lake.open(lake.path))
     served = Served(lake)
     rows: list[tuple[object, ...]] = []
     try:
@@ -91,24 +90,21 @@ def test_killed_while_a_column_is_added(tmp_path: Path) -> None:
             sql.execute("CREATE TABLE t (a int)")
             sql.execute("INSERT INTO t VALUES (1), (1)")
         for number, step in enumerate(("entry.link:2", "entry.linked:2")):
-            child.stop(timedelta(seconds=5))
+            running.close()
             child = engine(lake.path, step)
             child.wait_ready(child.announced, timedelta(seconds=60))
             with psycopg.connect(served.dsn, autocommit=True) as sql, pytest.raises(psycopg.Error):
                 sql.execute(f"ALTER TABLE t ADD COLUMN c{number} int DEFAULT {number}")
             assert child.wait(timedelta(seconds=60)) is not None, step
-            child = engine(lake.path, "")
-            child.wait_ready(child.announced, timedelta(seconds=60))
-            newest = lake.log.newest()
-            assert newest is not None
-            served.reach(newest.time)
+            running = Engine(Lake.open(lake.path))
+            served.reach(running.writer.newest.time)
         with psycopg.connect(served.dsn, autocommit=True) as sql:
             cursor = sql.execute("SELECT * FROM t")
             assert [c.name for c in cursor.description or ()] == ["a", "c1"]
             rows = cursor.fetchall()
     finally:
         served.close()
-        child.stop(timedelta(seconds=5))
+        running.close()
     assert rows == [(1, 1), (1, 1)]
 
 

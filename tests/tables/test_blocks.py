@@ -19,7 +19,7 @@ from tailgate.gateway.execute.monitoring import system_relations
 from tailgate.gateway.execute.tables import changes
 from tailgate.lake.folder import Lake
 from tests.tables.test_crash import engine
-from tests.tables.world import Served, World
+from tests.tables.world import Engine, Served, World
 
 STEPS = (
     "block.entered:1",  # the rows are in the inbox, and not committed
@@ -255,14 +255,13 @@ def test_what_a_query_of_several_statements_commits_first(world: World) -> None:
 
 def test_killed_at_every_step_of_a_commit(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
-    child = engine(lake.path, "")
-    child.wait_ready(child.announced, timedelta(seconds=60))
+    running = Engine(Lake.open(lake.path))
     served = Served(lake)
     try:
         with psycopg.connect(served.dsn, autocommit=True) as connection:
             connection.execute("CREATE TABLE t (a int PRIMARY KEY)")
         for number, step in enumerate(STEPS):
-            child.stop(timedelta(seconds=1))
+            running.close()
             child = engine(lake.path, step)
             child.wait_ready(child.announced, timedelta(seconds=60))
             with psycopg.connect(served.dsn, autocommit=True) as connection:
@@ -273,8 +272,7 @@ def test_killed_at_every_step_of_a_commit(tmp_path: Path) -> None:
                 with pytest.raises((psycopg.OperationalError, errors.SystemError)):
                     connection.execute("COMMIT")
             assert child.wait(timedelta(seconds=120)) is not None, step
-            child = engine(lake.path, "")
-            child.wait_ready(child.announced, timedelta(seconds=60))
+            running = Engine(Lake.open(lake.path))
             with psycopg.connect(served.dsn, autocommit=True) as connection:
                 connection.execute("INSERT INTO t VALUES (%s)", (100 + number,))  # also waits for the new engine's entries
                 is_there = connection.execute("SELECT count(*) FROM t WHERE a = %s", (number,)).fetchone() == (1,)
@@ -284,7 +282,7 @@ def test_killed_at_every_step_of_a_commit(tmp_path: Path) -> None:
                     assert (number,) in connection.execute(f"SELECT a FROM v{number}").fetchall()
     finally:
         served.close()
-        child.stop(timedelta(seconds=1))
+        running.close()
 
 
 def test_a_table_that_is_committed_while_a_block_creates_another(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

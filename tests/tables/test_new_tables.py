@@ -12,7 +12,7 @@ from psycopg import errors
 
 from tailgate.lake.folder import Lake
 from tests.tables.test_crash import engine
-from tests.tables.world import Served, World
+from tests.tables.world import Engine, Served, World
 
 ROWS = 20_000
 
@@ -77,24 +77,20 @@ def test_rows_that_are_not_readable_yet_are_included(tmp_path: Path) -> None:
 def test_killed_while_the_table_is_created(tmp_path: Path) -> None:
     """After a crash the table has all rows or does not exist."""
     lake = Lake.create(tmp_path / "lake")
-    child = engine(lake.path, "")
-    child.wait_ready(child.announced, timedelta(seconds=60))
+    running = Engine(Lake.open(lake.path))
     served = Served(lake)
     tables: dict[str, int | None] = {}
     try:
         for step in ("entry.half:2", "entry.link:2", "entry.linked:2", "catalog.entry:1"):
-            child.stop(timedelta(seconds=5))
+            running.close()
             child = engine(lake.path, step)
             child.wait_ready(child.announced, timedelta(seconds=60))
             name = step.partition(":")[0].replace(".", "_")
             with psycopg.connect(served.dsn, autocommit=True) as sql, pytest.raises(psycopg.Error):
                 sql.execute(f"CREATE TABLE {name} AS SELECT g AS a, g || ' rows' AS b FROM generate_series(1, {ROWS}) g")
             assert child.wait(timedelta(seconds=60)) is not None, step
-            child = engine(lake.path, "")
-            child.wait_ready(child.announced, timedelta(seconds=60))
-            newest = lake.log.newest()
-            assert newest is not None
-            served.reach(newest.time)
+            running = Engine(Lake.open(lake.path))
+            served.reach(running.writer.newest.time)
             with psycopg.connect(served.dsn, autocommit=True) as sql:
                 try:
                     tables[name] = sql.execute(f"SELECT count(*) FROM {name}").fetchone()[0]  # type: ignore[index]
@@ -102,5 +98,5 @@ def test_killed_while_the_table_is_created(tmp_path: Path) -> None:
                     tables[name] = None
     finally:
         served.close()
-        child.stop(timedelta(seconds=5))
+        running.close()
     assert tables == {"entry_half": None, "entry_link": None, "entry_linked": ROWS, "catalog_entry": ROWS}

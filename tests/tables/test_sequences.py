@@ -14,7 +14,7 @@ from tailgate.gateway.writes.sequence_ranges import RANGE_MAX
 from tailgate.lake.catalog import Sequence
 from tailgate.lake.folder import Lake
 from tests.tables.test_crash import engine
-from tests.tables.world import Served, World
+from tests.tables.world import Engine, Served, World
 
 
 def connected(served: Served) -> psycopg.Connection[Any]:
@@ -66,8 +66,7 @@ def test_setval_ends_the_ranges_of_other_gateways(tmp_path: Path) -> None:
 
 def test_killed_while_values_are_reserved(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
-    child = engine(lake.path, "")
-    child.wait_ready(child.announced, timedelta(seconds=60))
+    running = Engine(Lake.open(lake.path))
     values: list[int] = []
     served = Served(lake)
     try:
@@ -76,22 +75,21 @@ def test_killed_while_values_are_reserved(tmp_path: Path) -> None:
             values += taken(sql, 40)  # two ranges
         for step in ("entry.link:2", "entry.linked:2"):
             served.close()  # a gateway forgets its range
-            child.stop(timedelta(seconds=5))
+            running.close()
             child = engine(lake.path, step)
             child.wait_ready(child.announced, timedelta(seconds=60))
             served = Served(lake)
             with connected(served) as sql, pytest.raises(psycopg.Error):
                 taken(sql, 1)
             assert child.wait(timedelta(seconds=60)) is not None, step
-            child = engine(lake.path, "")
-            child.wait_ready(child.announced, timedelta(seconds=60))
+            running = Engine(Lake.open(lake.path))
             with connected(served) as sql:
                 values += taken(sql, 3)
         assert len(values) == len(set(values)) == 46
         assert values == sorted(values)
     finally:
         served.close()
-        child.stop(timedelta(seconds=5))
+        running.close()
 
 
 REFUSED = (

@@ -133,6 +133,8 @@ class Engine:
             return self._sequences(body, client)  # type: ignore[arg-type]
 
     def close(self) -> None:
+        if self._ending:
+            return
         self._ending = True
         self._going.set()
         with self._moved:

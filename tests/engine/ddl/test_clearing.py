@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]  # `test_debezium` has the same events with few rows
 
 # By default, Spark reserves 300 MB and refuses a heap of less than 450 MB.
 OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+ExitOnOutOfMemoryError -Dspark.testing.reservedMemory=50000000"
@@ -24,17 +24,13 @@ def cleared(folder: Path, rows: int, size: int, heap: str, event: str, kind: str
     return went, came
 
 
-@pytest.mark.parametrize(
-    ("event", "kind"),
-    [("truncate", "key"), pytest.param("snapshot", "key", marks=pytest.mark.long), pytest.param("truncate", "bag", marks=pytest.mark.long)],
-)
+@pytest.mark.parametrize(("event", "kind"), [("truncate", "key"), ("snapshot", "key"), ("truncate", "bag")])
 def test_a_table_larger_than_the_heap(tmp_path: Path, event: str, kind: str) -> None:
     """There are 270 MB of rows and a heap of 272 MB, half of which Spark needs."""
     rows = 13_500
     assert cleared(tmp_path, rows, 20_000, "272m", event, kind) == (rows, 1 if event == "snapshot" else 0)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("event", ["truncate", "snapshot"])
 def test_five_million_rows(tmp_path: Path, event: str) -> None:
     rows = 5_000_000

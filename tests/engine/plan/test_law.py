@@ -23,7 +23,7 @@ from tests.engine.plan.law import FORMED, OVER, Law
 
 pytestmark = pytest.mark.spark
 
-CASES = int(os.environ.get("TAILGATE_CASES", "75"))
+CASES = int(os.environ.get("TAILGATE_CASES", "50"))
 WORLD = os.environ.get("TAILGATE_LAW_WORLD")
 COMPLETE = 300  # with this number of cases, all features are covered
 PROGRESS_S = 30.0

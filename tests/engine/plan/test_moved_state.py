@@ -22,7 +22,7 @@ from tests.engine.plan.law import Case, Given, Jobs, Law
 
 pytestmark = pytest.mark.spark
 
-FEW, MANY = 24, int(os.environ.get("TAILGATE_MOVED_CASES", "300"))
+FEW, MANY = 16, int(os.environ.get("TAILGATE_MOVED_CASES", "300"))
 PARTITIONS = (1, 2, 3, 5)
 
 

@@ -51,8 +51,10 @@ def test_the_next_statement_asks_again(requests: list[str]) -> None:
     assert requests == ["t1"] * 4
 
 
-def test_a_broker_that_does_not_answer() -> None:
+def test_a_broker_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error is one of the connection, with which a source waits, and not one that ends the engine."""
+    monkeypatch.setattr(kafka, "ANSWER_S", 0.5)
+    monkeypatch.setattr(kafka, "RESULT_S", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         broker = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(ConnectionFailure, match="does not answer"):

@@ -16,7 +16,7 @@ from tests.authorization.world import World
 from tests.gateway.http.conftest import Web
 from tests.gateway.http.test_writes import send
 from tests.tables.test_crash import engine
-from tests.tables.world import Served
+from tests.tables.world import Engine, Served
 
 STEPS = ("write.begin:3", "inbox.entry:3", "inbox.link:3", "inbox.linked:3", "entry.half:4", "entry.link:4", "entry.linked:4")
 REQUESTS_MAX = 20  # until the engine reaches the step
@@ -33,8 +33,7 @@ class Gateways:
 @pytest.mark.parametrize("steps", [("inbox.linked:3", "entry.linked:4"), pytest.param(STEPS, marks=pytest.mark.long)])
 def test_killed_between_write_and_response(tmp_path: Path, steps: tuple[str, ...]) -> None:
     lake = Lake.create(tmp_path / "lake")
-    child = engine(lake.path, "")
-    child.wait_ready(child.announced, timedelta(seconds=60))
+    running = Engine(Lake.open(lake.path))
     served = Served(lake)
     webs = [Web(cast(World, Gateways(lake, served)), HttpOptions("127.0.0.1", 0)) for _ in range(2)]
     connection = psycopg.connect(served.dsn, autocommit=True)
@@ -43,7 +42,7 @@ def test_killed_between_write_and_response(tmp_path: Path, steps: tuple[str, ...
     answers: dict[str, Any] = {}
     try:
         for step in steps:
-            child.stop(timedelta(seconds=1))
+            running.close()
             child = engine(lake.path, step)
             child.wait_ready(child.announced, timedelta(seconds=60))
             for number in range(REQUESTS_MAX):
@@ -54,8 +53,7 @@ def test_killed_between_write_and_response(tmp_path: Path, steps: tuple[str, ...
                     assert status == 503  # the engine ended, or the tick of a durable write does not come
                     break
             assert child.wait(timedelta(seconds=60)) is not None, step
-            child = engine(lake.path, "")
-            child.wait_ready(child.announced, timedelta(seconds=60))
+            running = Engine(Lake.open(lake.path))
             status, _, answers[item] = send(webs[1], "POST", "/orders", {"item": item}, Idempotency_Key=item)
             assert status == 201, answers[item]
             for web in webs:
@@ -67,4 +65,4 @@ def test_killed_between_write_and_response(tmp_path: Path, steps: tuple[str, ...
         for web in webs:
             web.close()
         served.close()
-        child.stop(timedelta(seconds=1))
+        running.close()

@@ -22,6 +22,7 @@ from tailgate.operations.watch import alert_items, main, states
 from tailgate.operations.watch.alerts import Condition, Event
 from tailgate.operations.watch.delivery import Deliverer
 from tailgate.operations.watch.notifications import Writer
+from tailgate.operations.watch.targets import topics
 from tailgate.operations.watch.targets.topics import Topic
 from testing.engine_process import until
 from tests.chaos.forgetting import forgetting
@@ -35,6 +36,7 @@ DELIVER = """
 import sys, time
 from tailgate.lake.folder import Lake
 from tailgate.operations.watch.delivery import Deliverer
+from tailgate.operations.watch.targets import topics
 from tailgate.operations.watch.targets.topics import Topic
 path, brokers, topic, newest = sys.argv[1:]
 lake = Lake(path)
@@ -139,7 +141,8 @@ def test_an_alert(kafka: Kafka, live: Live, sql: psycopg.Connection[Any], monkey
         watcher_thread.join(30)
 
 
-def test_brokers_that_do_not_answer(live: Live, tmp_path: Path) -> None:
+def test_brokers_that_do_not_answer(live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topics, "CALL_S", 0.5)
     writer = Writer(live.model.lake)
     notification = writer.append(Event("fired", STALLED))
     writer.close()
