@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
+from typing import Any
+from unittest.mock import MagicMock, patch
 
 from tailgate.engine.plan.circuit.decoders import FormatSpec, KafkaDecoder
 from tailgate.engine.plan.circuit.graph import Edge, Graph, SourceNode
 from tailgate.engine.plan.circuit.steps import Filter, Steps
 from tailgate.engine.runtime.spark.circuit_parts import Parts, difference, parts_of
+from tailgate.engine.runtime.spark.circuits import CASES, Circuits
 from tailgate.sql import plan
 from tests.engine.plan.catalogs import EVENTS, USERS, Shop, counted, joined
 
@@ -76,3 +79,16 @@ def test_a_source_with_a_registry_is_always_replaced() -> None:
     parts = parts_of(Graph(sources=(source,)))
     removed, added = difference(parts, parts)
     assert json.loads(removed)["nodes"] == [1] and added.nodes == {1: source}
+
+
+def test_the_first_circuit_with_upper_or_lower_case_initializes_sparks_class() -> None:
+    """Otherwise the first tick of such a view would, and all other views would wait for it."""
+    session: Any = MagicMock()
+    circuits = Circuits(session)
+    initialize = session._jvm.java.lang.Class.forName
+    with patch.object(circuits, "_empty"):
+        circuits.shape("c0 string", Steps((Filter("length(c0) > 1"),)))
+        initialize.assert_not_called()
+        for expression in ("upper(c0) = 'A'", "LOWER(c0) = 'a'"):
+            circuits.shape("c0 string", Steps((Filter(expression),)))
+        initialize.assert_called_once_with(CASES)
