@@ -61,9 +61,9 @@ class LiveQuery:
     @property
     def relation_rows_max(self) -> float:
         """Returns the number of rows of a relation up to which `first` costs little more than the statement."""
-        if self.part is None:
-            return math.inf if self.selected is None else ROWS_MAX
-        return SORTED_MAX if self.stop < math.inf else ROWS_MAX
+        if self.selected is not None:
+            return ROWS_MAX
+        return math.inf if self.part is None else SORTED_MAX
 
     @property
     def kept(self) -> int:

@@ -172,7 +172,10 @@ class Polls:
         """Reads rows that ticks can update, and returns them with their time, or None."""
         query = poll.live_query
         table = None if query is None else self._serving.mirrors.table_of(query.relation)
-        if query is None or table is None or table.rows > query.relation_rows_max:
+        if query is None or table is None:
+            return None, 0
+        if table.rows > query.relation_rows_max:
+            poll.live_query = None
             return None, 0
         n, time, rows = await self._serving.queries.read_at_entry(poll.query, query.first)
         live = None if rows is None else LiveRows(query, poll.encoder, n)

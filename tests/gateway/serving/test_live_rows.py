@@ -192,6 +192,12 @@ def test_polls_that_ticks_do_not_update(slow: World, monkeypatch: pytest.MonkeyP
     for id in range(3, 6):
         assert len(slow.rows(many)) == id - 1
         slow.tick({item.id: [((id, "a", None, None), 1)]})
+    runs = slow.runs
+    monkeypatch.setattr(live_queries, "SORTED_MAX", 3)
+    for id in range(10, 13):
+        slow.tick({item.id: [((id, "c", None, None), 1)]})
+        assert slow.raw("SELECT id FROM v WHERE name = 'c' ORDER BY id DESC LIMIT 1", False) == [(b"%d" % id,)]
+    assert slow.runs == runs
 
 
 def test_rows_to_which_a_tick_cannot_be_applied_are_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
