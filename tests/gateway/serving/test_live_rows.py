@@ -23,7 +23,7 @@ from tailgate.gateway.mirrors import deferral
 from tailgate.gateway.mirrors.mirrors import Mirrors
 from tailgate.gateway.serving import queries as serving_queries
 from tailgate.gateway.serving.queries import Queries
-from tailgate.lake.types import FLOAT8, INT8, TEXT, Field, Type
+from tailgate.lake.types import FLOAT8, INT8, INTERVAL, TEXT, Field, Type
 from tests.gateway.serving.model_lake import ModelLake, Row
 from tests.tables.world import Served
 
@@ -138,6 +138,8 @@ def test_rows_of_other_types(slow: World, seed: int) -> None:
         "z": (Type("timestamptz"), [datetime.datetime(2026, 3, 29, 1, 30, 0, 1, zone), None]),
         "b": (Type("bool"), [True, False, None]),
         "y": (Type("bytea"), [b"", b"\0\xff", None]),
+        "i": (INTERVAL, [(("days", 1), ("micros", 0), ("months", 0)), (("days", 0), ("micros", 86_400_000_001), ("months", 0)), None]),
+        "c": (Type("bpchar"), ["a", "a ", "b", None]),
         "n": (Type("numeric", (38, 10)), [Decimal("-0.0000000001"), Decimal(10) ** 27, None]),
     }
     item = slow.model.create("v", {name: type for name, (type, _) in values.items()}, None)
@@ -145,7 +147,7 @@ def test_rows_of_other_types(slow: World, seed: int) -> None:
     rows = [tuple(chance.choice(several) for _, several in values.values()) for _ in range(60)]
     order = ", ".join(f"{name} {chance.choice(['DESC', 'NULLS FIRST', ''])}" for name in chance.sample(list(values), len(values)))
     dates = "SELECT id, CAST(z AS date) FROM v ORDER BY CAST(z AS text), id LIMIT 20"
-    queries = ["SELECT * FROM v", dates, f"SELECT id, r, a, t, j, d, z, b, y, n FROM v ORDER BY {order} LIMIT 20"]
+    queries = ["SELECT * FROM v", dates, f"SELECT id, r, a, t, j, d, z, b, y, i, c, n FROM v ORDER BY {order} LIMIT 20"]
     for _ in range(4):
         now = slow.model.now[item.id]
         removed = [(row, -count) for row, count in now.items() if chance.random() < 0.4]
