@@ -211,8 +211,11 @@ def test_numbers_with_too_many_digits_are_refused(api: Api, text: str) -> None:
     assert (status, document["error_code"] // 100) == (400, 400)
 
 
-def test_a_target_of_inserts_may_be_a_keyword(api: Api, world: KsqldbWorld) -> None:
+def test_a_derived_stream_or_target_of_inserts_may_be_a_keyword(api: Api, world: KsqldbWorld) -> None:
     """DESCRIBE STREAMS lists the streams."""
+    (created,) = api.ksql("CREATE STREAM streams AS SELECT sensor, area FROM readings;")
+    assert created["commandStatus"]["queryId"].startswith("CSAS_STREAMS_")
+    api.ksql("DROP STREAM `STREAMS`;")
     status, document = api.failed("/inserts-stream", b'{"target": "STREAMS"}\n')
     assert (status, document["error_code"]) == (400, 40000)
     assert document["message"].startswith("Cannot insert values into an unknown stream/table: STREAMS")

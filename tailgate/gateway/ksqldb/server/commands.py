@@ -16,7 +16,7 @@ from tailgate.gateway.asgi.sessions import Session
 from tailgate.gateway.ksqldb.server.http import limits
 from tailgate.gateway.ksqldb.server.http.errors import Document
 from tailgate.sql.ksqldb import statements as k
-from tailgate.sql.ksqldb.names import ksqldb_name, quoted
+from tailgate.sql.ksqldb.names import back_quoted, ksqldb_name, quoted
 from tailgate.sql.ksqldb.types import in_schema
 
 
@@ -83,7 +83,7 @@ async def entity(command: Command, text: str, tag: str, warnings: Sequence[Docum
 async def _query_of(item: str, session: Session) -> str | None:
     """Returns the id of the query that maintains a new item."""
     try:
-        rows, _ = await session.execute(f"DESCRIBE {quoted(item)};")
+        rows, _ = await session.execute(f"DESCRIBE {back_quoted(item)};")
     except psycopg.Error:  # another session has dropped it
         return None
     queries = json.loads(json.loads(rows[0][0]))["sourceDescription"]["writeQueries"]
