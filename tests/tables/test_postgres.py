@@ -75,6 +75,7 @@ SCRIPTS = (
     "limits",
     "do",
     "do_variables",
+    "plpgsql_functions",
 )
 
 # intended differences: statement → the part of the answer that differs

@@ -37,7 +37,7 @@ from tailgate.gateway.execute import (
 from tailgate.gateway.execute.blocks import cursors, transactions
 from tailgate.gateway.execute.blocks.alone import or_alone
 from tailgate.gateway.execute.ksqldb import printing, pull, push
-from tailgate.gateway.execute.plpgsql import run
+from tailgate.gateway.execute.plpgsql import functions, run
 from tailgate.gateway.execute.plpgsql.statements import Statements
 from tailgate.gateway.execute.tables import changes, copy_in, create_table_as, maintenance, temporary_changes
 from tailgate.gateway.execute.tables import writes as table_writes
@@ -114,6 +114,10 @@ def defines(statement: ParsedStatement) -> bool:
 async def bind(session: Session, statement: ParsedStatement, text: s.StatementText, oids: Sequence[int]) -> Bound:
     """Resolves the names of a statement, and determines the columns and parameters of Describe. Raises 25P02 in a failed block."""
     check_failed(session, statement)
+    if session.transaction.functions and isinstance(statement, s.Select):
+        described = await _called_in(session, text.text, oids, calls=False)
+        if described is not None:
+            return replace(described, parsed=statement, text=text.text, position=text.position)
     parsed, statement = statement, targets.in_dialect(statement, text.text, session.catalog, session.settings.dialect)
     return await _bound(session, Bound(statement, parsed, text.text, text.position, catalog=session.catalog), oids)
 
@@ -148,6 +152,8 @@ def check_no_parameters(bound: Bound) -> None:
 async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Result:
     """Runs a statement. Returns its rows, or the command tag if it has none."""
     bound = _with_session_roles(session, bound)
+    if session.transaction.functions and isinstance(bound.parsed, s.Select):
+        bound = await _called_in(session, bound.text, [p.oid for p in bound.parameters], calls=True) or bound
     executor = EXECUTORS.get(type(bound.statement))
     if executor is None:
         raise e.FeatureNotSupported(f"{type(bound.statement).__name__} is not supported")
@@ -277,6 +283,15 @@ async def _do(session: Session, bound: Bound, statement: s.Do, values: Sequence[
     return "DO"
 
 
+async def _called_in(session: Session, text: str, oids: Sequence[int], *, calls: bool) -> Bound | None:
+    """Returns a query, bound with the rows of temporary functions in place of their calls, or None without calls."""
+    called = await functions.with_rows(session, text, Statements(session, bind, begin), calls=calls)
+    if called == text:
+        return None
+    ((statement, _),) = await session.gateway.texts.read(called, "postgresql", session.client.database)
+    return await _bound(session, Bound(statement, statement, called, catalog=session.catalog), oids)
+
+
 async def _called(session: Session, statement: s.Execute) -> tuple[Bound, list[object]]:
     """Returns the statement that EXECUTE names, bound in the current catalog, and the values of its parameters."""
     prepared = session.statements.find(statement.name)
@@ -335,6 +350,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Execute: Executor(_execute, _bind_execute),
     s.Deallocate: Executor(commands.deallocate),
     s.Do: Executor(_do),
+    s.CreateTemporaryFunction: Executor(functions.create),
     s.Begin: Executor(transactions.begin),
     s.Commit: Executor(transactions.end),
     s.Rollback: Executor(transactions.end),
@@ -359,6 +375,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Checkpoint: Executor(maintenance.checkpoint),
     s.Lock: Executor(maintenance.lock),
     **dict.fromkeys(catalog_changes.CHANGING, Executor(or_alone(catalog_changes.run))),
+    s.DropFunction: Executor(or_alone(functions.drop)),
     s.ControlQueries: Executor(push.control),
     s.AlterSettings: Executor(or_alone(commands.alter_settings)),
     s.Comment: Executor(or_alone(commands.comment)),

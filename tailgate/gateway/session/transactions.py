@@ -27,6 +27,7 @@ from tailgate.lake.catalog.schemas import is_logged
 from tailgate.lake.constraints import Key, Reference
 from tailgate.lake.errors import ActiveSqlTransaction, InvalidSavepointSpecification
 from tailgate.lake.uncommitted import SequencePositions, Uncommitted, positioned
+from tailgate.sql.statements import CreateTemporaryFunction
 
 NO_ROWS: Mapping[int, UncommittedChanges] = MappingProxyType({})
 
@@ -134,6 +135,7 @@ class Transaction:
     of the catalog, or None. `sequences`: the positions of sequences that the transaction has created or altered, and used.
     `exported`: the exported snapshots by name, for SET TRANSACTION SNAPSHOT in other sessions.
     `locks`: ids of relations and the modes in which LOCK TABLE has locked them. `advisory_locks`: those of the session.
+    `functions`: the functions of pg_temp in PL/pgSQL that the transaction has created.
     `queried`: whether a statement has run that takes the snapshot of the transaction in PostgreSQL.
     """
 
@@ -148,6 +150,7 @@ class Transaction:
         self.definitions: Uncommitted | None = None
         self.sequences: SequencePositions = {}
         self.locks: set[tuple[int, str]] = set()
+        self.functions: dict[str, CreateTemporaryFunction] = {}
         self.exported: dict[str, Snapshot] = {}
         self._exports = count(1)
         self._snapshot: Snapshot | None = None
@@ -177,6 +180,7 @@ class Transaction:
             self.writes, self.definitions, self.sequences = Pending(self.temporary.rows), None, {}
             self.constraint_modes, self.queried = ConstraintModes(), False
             self.locks.clear()
+            self.functions.clear()
             self.advisory_locks.back_to(0)
 
     def query(self) -> None:

@@ -103,6 +103,12 @@ _NAMES = """
 SQLSTATES = {name: sqlstate for sqlstate, name in (pair.split() for pair in _NAMES.replace(",", "\n").splitlines() if pair.strip())}
 OTHERS = "others"
 NOT_IN_OTHERS = ("57014", "P0004")  # query_canceled, assert_failure
+# Items of GET STACKED DIAGNOSTICS: the field of an error, or the letter of an affected object.
+DIAGNOSTICS = {
+    "returned_sqlstate": "sqlstate", "message_text": "message", "pg_exception_detail": "detail", "pg_exception_hint": "hint",
+    "pg_exception_context": "where", "schema_name": "s", "table_name": "t", "column_name": "c", "constraint_name": "n",
+    "pg_datatype_name": "d",
+}  # fmt: skip
 
 
 def matches(sqlstate: str, conditions: tuple[str, ...]) -> bool:

@@ -72,9 +72,11 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """GET DIAGNOSTICS variable = ROW_COUNT, …"""
+    """GET [CURRENT | STACKED] DIAGNOSTICS variable = item, …. `items`: ROW_COUNT, or with `stacked` those of `conditions.DIAGNOSTICS`."""
 
     targets: tuple[Reference, ...]
+    items: tuple[str, ...]
+    stacked: bool
     line: int
 
 

@@ -5,7 +5,10 @@ Source: PostgreSQL 15, chapter "PL/pgSQL"; pl_gram.y for the wording of errors.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported
+from tailgate.sql.plpgsql.conditions import DIAGNOSTICS
 from tailgate.sql.plpgsql.declarations import declarations
 from tailgate.sql.plpgsql.loops import LOOPS, exit_statement, loop, values
 from tailgate.sql.plpgsql.nodes import (
@@ -33,9 +36,10 @@ SUBJECT = "__Case__Variable__"  # the variable that has the value of CASE expres
 ERROR_VARIABLES = ("sqlstate", "sqlerrm")  # of handlers
 
 
-def parse_block(text: str, check: Check) -> Block:
-    """Returns the block of a text. `check` parses its statements of SQL."""
+def parse_block(text: str, check: Check, parameters: Iterable[str] = ()) -> Block:
+    """Returns the block of a text. `check` parses its statements of SQL. `parameters`: of a function, which are variables."""
     parser = _Parser(Reader(text, check))
+    parser.reader.frames.append(Frame(None, variables=dict.fromkeys(parameters, False)))
     block = parser.block(parser.reader.label())
     parser.reader.cursor.accept(";")
     parser.reader.cursor.finish()
@@ -158,24 +162,25 @@ class _Parser:
         return Assign(target, expression, text, line)
 
     def _diagnostics(self, line: int) -> Diagnostics:
-        """Parses [CURRENT] DIAGNOSTICS variable = ROW_COUNT, …"""
+        """Parses [CURRENT | STACKED] DIAGNOSTICS variable = item, …"""
         cursor, reader = self._cursor, self.reader
-        if cursor.at_word("stacked"):
-            raise refused("GET STACKED DIAGNOSTICS", cursor.token)
-        cursor.accept_word("current")
+        stacked = cursor.accept_word("stacked") or (cursor.accept_word("current") and False)
+        known = DIAGNOSTICS if stacked else ("row_count",)
         cursor.expect_word("diagnostics")
         targets: list[Reference] = []
+        items: list[str] = []
         while not targets or cursor.accept(","):
             targets.append(reader.reference())
             if not cursor.accept(":="):
                 cursor.expect("=")
             item = cursor.token
-            if cursor.any_word("row_count") is None:
+            if cursor.any_word(*known) is None:
                 if item.kind == "word" and item.value == "pg_context":
                     raise refused("PG_CONTEXT", item)
                 raise cursor.error(item, "unrecognized GET DIAGNOSTICS item")
+            items.append(item.value)
         cursor.expect(";")
-        return Diagnostics(tuple(targets), line)
+        return Diagnostics(tuple(targets), tuple(items), stacked, line)
 
     # --- statements of SQL ---------------------------------------------------------------------------------------------------------
 

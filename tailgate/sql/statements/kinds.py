@@ -196,6 +196,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(s.Notify, {"NOTIFY": session_parser.notify}, SESSION, tag="NOTIFY"),
     Kind(Prepare, {}, SESSION, tag="PREPARE"),
     Kind(s.Do, {}, SESSION, tag="DO"),
+    Kind(s.CreateTemporaryFunction, {}, SESSION, tag="CREATE FUNCTION"),
     Kind(s.Deallocate, {"DEALLOCATE": session_parser.deallocate}, SESSION),
     Kind(q.DeclareCursor, {"DECLARE": cursors.declare}, SESSION, tag="DECLARE CURSOR"),
     Kind(q.CloseCursor, {"CLOSE": cursors.close}, SESSION),

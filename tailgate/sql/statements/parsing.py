@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tailgate.lake.errors import FeatureNotSupported, SyntaxError_, TailgateError, UndefinedObject
 from tailgate.lake.keywords import quoted
 from tailgate.lake.types import Type
@@ -13,6 +15,8 @@ from tailgate.sql.grammar.types import type_name
 from tailgate.sql.ksqldb.dialect import Dialect, is_ksqldb
 from tailgate.sql.ksqldb.tokens import tokens as ksqldb_tokens
 from tailgate.sql.lexer.tokens import Token, tokens
+from tailgate.sql.plpgsql import functions
+from tailgate.sql.plpgsql.nodes import Block
 from tailgate.sql.plpgsql.parser import parse_block
 from tailgate.sql.statements import ksqldb
 from tailgate.sql.statements.kinds import parser_at
@@ -21,7 +25,7 @@ from tailgate.sql.statements.parsers.clauses import select
 from tailgate.sql.statements.parsers.tables.create_table_as import with_new_table
 from tailgate.sql.statements.parsers.unsupported import refuse
 from tailgate.sql.statements.queries import Select
-from tailgate.sql.statements.session_statements import Do, Execute
+from tailgate.sql.statements.session_statements import CreateTemporaryFunction, Do, Execute
 from tailgate.sql.statements.statement import Prepare, Statement
 from tailgate.sql.statements.values import Empty, StatementText
 
@@ -65,8 +69,20 @@ def _do(cursor: Parser) -> Do:
         if language in ("c", "internal", "sql"):
             raise FeatureNotSupported(f'language "{language}" does not support inline code execution')
         raise UndefinedObject(f'language "{language}" does not exist')
+    return Do(_block(code, ()))
+
+
+def _temporary_function(cursor: Parser) -> CreateTemporaryFunction:
+    """Parses CREATE FUNCTION of the schema pg_temp in PL/pgSQL."""
+    header = functions.parse(cursor)
+    block = _block(header.code, [output.name for output in header.outputs])
+    return CreateTemporaryFunction(header.name, header.outputs, block, header.replace)
+
+
+def _block(code: Token, parameters: Collection[str]) -> Block:
+    """Parses code in PL/pgSQL. Positions of errors are in the statement if the code is quoted by dollars."""
     try:
-        return Do(parse_block(code.value, _check_inner))
+        return parse_block(code.value, _check_inner, parameters)
     except TailgateError as error:
         if error.position is not None:
             error.position = code.position + code.text.index(code.value) + error.position if code.text.startswith("$") else None
@@ -186,6 +202,8 @@ def statement(cursor: Parser) -> Statement:
         return _prepare(cursor)
     if token.kind == "word" and token.value == "do":
         return _do(cursor)
+    if functions.begins(cursor):
+        return _temporary_function(cursor)
     parser = parser_at(cursor)
     if parser is None:
         refuse(cursor)

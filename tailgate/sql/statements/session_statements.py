@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.roles import DefaultKind
+from tailgate.sql.plpgsql.functions import Output
 from tailgate.sql.plpgsql.nodes import Block
 from tailgate.sql.statements.values import QueryText
 
@@ -169,6 +170,16 @@ class Do:
     """DO [LANGUAGE plpgsql] 'code'."""
 
     block: Block
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTemporaryFunction:
+    """CREATE [OR REPLACE] FUNCTION pg_temp.name(OUT parameter type, …) [RETURNS record] AS 'code' LANGUAGE plpgsql."""
+
+    name: str
+    outputs: tuple[Output, ...]
+    block: Block
+    replace: bool
 
 
 @dataclass(frozen=True, slots=True)

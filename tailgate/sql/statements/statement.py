@@ -78,6 +78,7 @@ from tailgate.sql.statements.session_statements import (
     Commit,
     CreateExtension,
     CreateRole,
+    CreateTemporaryFunction,
     CreateToken,
     Deallocate,
     Define,
@@ -131,5 +132,5 @@ Statement: TypeAlias = (
     | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | AlterKsqldbItem | ControlQueries | FollowKsqldb
     | CreateKsqldbType | DropKsqldbType | ChangeConnector | CreateEnum | AlterType | CreateDomain | AlterDomain | CancelBackfill
     | PullKsqldb | InsertMessage | InsertStream | AssertKafka | Refresh | Vacuum | Reindex | Cluster | Checkpoint | Lock | Merge
-    | WithWrites | CreateComposite | CreateExtension | AlterSettings | AlterDefaultPrivileges | DropAbsent
+    | WithWrites | CreateComposite | CreateExtension | CreateTemporaryFunction | AlterSettings | AlterDefaultPrivileges | DropAbsent
 )  # fmt: skip

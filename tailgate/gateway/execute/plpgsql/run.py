@@ -1,4 +1,4 @@
-"""Runs the block of DO.
+"""Runs the block of DO, or that of a temporary function.
 
 Outside a transaction, the statements of the block are one. A block with EXCEPTION is a subtransaction: an error that it handles undoes
 the statements of its body. A statement that cannot be a part of a transaction commits those before it (`blocks.alone`).
@@ -9,7 +9,7 @@ Source: PostgreSQL 15, pl_exec.c for the order of evaluation and the wording of 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import TypeAlias
@@ -21,13 +21,13 @@ from tailgate.gateway.execute.plpgsql.assignments import Assignments
 from tailgate.gateway.execute.plpgsql.evaluation import CHANGING, Answer, Evaluation, context, cut
 from tailgate.gateway.execute.plpgsql.raising import asserted, holds, raised
 from tailgate.gateway.execute.plpgsql.statements import Statements
-from tailgate.gateway.execute.plpgsql.variables import Scope, Variable
+from tailgate.gateway.execute.plpgsql.variables import Named, Scope, Variable
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import State
 from tailgate.lake import errors as e
-from tailgate.lake.types import BOOL, INT4, INT8, TEXT
+from tailgate.lake.types import BOOL, INT4, INT8, TEXT, Type
 from tailgate.sql.plpgsql import nodes as n
-from tailgate.sql.plpgsql.conditions import matches
+from tailgate.sql.plpgsql.conditions import DIAGNOSTICS, matches
 from tailgate.sql.plpgsql.parser import ERROR_VARIABLES, SUBJECT
 
 ROUNDS_MAX = 1_000_000  # of all loops of a block together
@@ -37,13 +37,17 @@ FUNCTION = "PL/pgSQL function inline_code_block"
 Ending: TypeAlias = n.Exit | n.Return | None  # what ends the statements around it, if anything does
 
 
-async def run(session: Session, block: n.Block, statements: Statements) -> None:
-    """Runs a block in the session's transaction, or in one that it commits."""
+async def run(
+    session: Session, block: n.Block, statements: Statements, parameters: Sequence[n.Declaration] = ()
+) -> Mapping[str, Named]:
+    """Runs a block in the session's transaction, or in one that it commits. Returns the parameters after it."""
     alone = session.transaction.state is State.IDLE
     session.imply()
-    await _Run(session, Evaluation(statements)).block(block, Scope(None, None, {"found": Variable("found", BOOL, "f")}))
+    scope = Scope(None, Scope(None, None, {"found": Variable("found", BOOL, "f")}))
+    await _Run(session, Evaluation(statements)).call(block, parameters, scope)
     if alone and session.transaction.state is State.IMPLICIT:
         await commits.commit_implicit(session)
+    return scope.names
 
 
 def _where(line: int, what: str) -> str:
@@ -59,11 +63,19 @@ class _Run:
         self._handled: list[e.TailgateError] = []
         self._rounds = self._row_count = 0
 
-    async def block(self, block: n.Block, outer: Scope) -> Ending:
-        scope = Scope(block.label, outer)
-        for declaration in block.declarations:
+    async def call(self, block: n.Block, parameters: Sequence[n.Declaration], scope: Scope) -> None:
+        """Runs the block of a function, whose parameters are variables of the scope."""
+        await self._declare(parameters, scope)
+        await self.block(block, scope)
+
+    async def _declare(self, declarations: Sequence[n.Declaration], scope: Scope) -> None:
+        for declaration in declarations:
             where = f"{FUNCTION} line {declaration.line} during statement block local variable initialization"
             await self._assignments.declare(declaration, scope, where)
+
+    async def block(self, block: n.Block, outer: Scope) -> Ending:
+        scope = Scope(block.label, outer)
+        await self._declare(block.declarations, scope)
         ending = await (self._guarded(block, scope) if block.handlers else self._all(block.body, scope))
         ends_block = isinstance(ending, n.Exit) and ending.label is not None and ending.label == block.label
         return None if ends_block else ending
@@ -128,9 +140,9 @@ class _Run:
                 with context(where):
                     await self._assignments.assign(scope.variable(node.target), value)
             case n.Diagnostics():
-                with context(_where(node.line, "GET DIAGNOSTICS")):
-                    for target in node.targets:
-                        await self._assignments.assign(scope.variable(target), (str(self._row_count), INT8))
+                with context(_where(node.line, f"GET {'STACKED ' * node.stacked}DIAGNOSTICS")):
+                    for target, item in zip(node.targets, node.items, strict=True):
+                        await self._assignments.assign(scope.variable(target), self._diagnosed(item))
             case n.Sql() | n.Perform() | n.Dynamic():
                 await self._sql(node, scope)
             case n.Raise():
@@ -140,6 +152,16 @@ class _Run:
             case _:
                 assert_never(node)
         return None
+
+    def _diagnosed(self, item: str) -> tuple[str, Type]:
+        """Returns the value of an item of GET DIAGNOSTICS. Raises 0Z002."""
+        if item == "row_count":
+            return str(self._row_count), INT8
+        if not self._handled:
+            message = "GET STACKED DIAGNOSTICS cannot be used outside an exception handler"
+            raise e.StackedDiagnosticsAccessedWithoutActiveHandler(message)
+        error, field = self._handled[-1], DIAGNOSTICS[item]
+        return (error.names.get(field) if len(field) == 1 else getattr(error, field)) or "", TEXT
 
     # --- statements of SQL ---------------------------------------------------------------------------------------------------------
 

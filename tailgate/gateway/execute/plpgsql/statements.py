@@ -83,5 +83,6 @@ def _check(statement: ParsedStatement) -> None:
     if isinstance(statement, s.CreateTableAs) and statement.select_into:
         hint = "You might want to use EXECUTE ... INTO or EXECUTE CREATE TABLE ... AS instead."
         raise FeatureNotSupported("EXECUTE of SELECT ... INTO is not implemented", hint=hint)
-    if isinstance(statement, s.Do | s.Tail):
-        raise FeatureNotSupported(f"{'DO' if isinstance(statement, s.Do) else 'TAIL'} in DO is not supported")
+    for kind, words in ((s.Do, "DO"), (s.Tail, "TAIL"), (s.CreateTemporaryFunction, "a temporary function")):
+        if isinstance(statement, kind):
+            raise FeatureNotSupported(f"{words} in DO is not supported")
