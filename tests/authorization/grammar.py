@@ -92,8 +92,13 @@ class Grammar(Definitions):
         types = "(text, bigint)" if "$2" in body else ""
         return [f"PREPARE p {types} AS {body}", f"EXECUTE p {arguments}", f"EXECUTE p {arguments}", "DEALLOCATE p"]
 
-    def code(self) -> str:
-        """Generates DO."""
+    def code(self) -> str | list[str]:
+        """Generates DO, or a temporary function and its call."""
+        if self.r.random() < 0.2:
+            got = self.of("SELECT max(x.name) INTO f FROM {} AS x", "INSERT INTO {} VALUES (1) RETURNING name INTO f").format(self.source())
+            caught = self.of("", "EXCEPTION WHEN others THEN GET STACKED DIAGNOSTICS g = MESSAGE_TEXT; ")
+            create = f"CREATE FUNCTION pg_temp.f(OUT f text, OUT g text) LANGUAGE plpgsql AS $do$ BEGIN {got}; {caught}END $do$"
+            return ["BEGIN", create, self.of("RESET ROLE", f"SET ROLE {self.of(*ROLES)}"), "SELECT * FROM pg_temp.f()", "COMMIT"]
         inner = self.some(
             (2, lambda: f"RAISE EXCEPTION '%', {self.one_value('max(x.name)')}"),
             (2, lambda: f"PERFORM count(*) FROM {self.source()} AS a"),

@@ -19,10 +19,14 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import DuplicateFunction, FeatureNotSupported, ProgramLimitExceeded
+from tailgate.lake.errors import DuplicateFunction, FeatureNotSupported, ProgramLimitExceeded, UndefinedObject
 from tailgate.lake.keywords import quoted, quoted_text
 from tailgate.sql import statements as s
+from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.grammar.type_resolution import named_type
+from tailgate.sql.grammar.types import type_name
 from tailgate.sql.lexer.tokens import Token, tokens
+from tailgate.sql.new_items import known_type
 from tailgate.sql.plpgsql.functions import SCHEMA, Output
 from tailgate.sql.plpgsql.nodes import Block, Declaration
 
@@ -40,8 +44,19 @@ def create(session: Session, bound: Bound, statement: s.CreateTemporaryFunction,
         raise ProgramLimitExceeded(f"a transaction can have at most {FUNCTIONS_MAX} temporary functions in PL/pgSQL")
     if statement.name in functions and not statement.replace:
         raise DuplicateFunction(f'function "{statement.name}" already exists with same argument types')
+    for output in statement.outputs:
+        if not _declaration(output, session.catalog).copied:
+            _check_type(output, session.catalog)
     functions[statement.name] = statement
     return "CREATE FUNCTION"
+
+
+def _check_type(output: Output, catalog: Catalog) -> None:
+    """Raises 42704 if the type does not exist."""
+    try:
+        known_type(named_type(type_name(Parser(output.type))), catalog)
+    except UndefinedObject:
+        raise UndefinedObject(f"type {output.type} does not exist") from None
 
 
 async def drop(session: Session, bound: Bound, statement: s.DropFunction, values: Sequence[object]) -> str:

@@ -37,9 +37,7 @@ FUNCTION = "PL/pgSQL function inline_code_block"
 Ending: TypeAlias = n.Exit | n.Return | None  # what ends the statements around it, if anything does
 
 
-async def run(
-    session: Session, block: n.Block, statements: Statements, parameters: Sequence[n.Declaration] = ()
-) -> Mapping[str, Named]:
+async def run(session: Session, block: n.Block, statements: Statements, parameters: Sequence[n.Declaration] = ()) -> Mapping[str, Named]:
     """Runs a block in the session's transaction, or in one that it commits. Returns the parameters after it."""
     alone = session.transaction.state is State.IDLE
     session.imply()
