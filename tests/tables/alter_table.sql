@@ -88,3 +88,9 @@ SELECT conname, contype FROM pg_constraint WHERE conrelid = 'pets'::regclass ORD
 SELECT name, owner, id FROM pets ORDER BY id;
 DELETE FROM owners;
 SELECT count(*) FROM pets;
+-- GROUP BY the primary key after DROP COLUMN
+CREATE TABLE grouped (dropped int, id int PRIMARY KEY, name text);
+INSERT INTO grouped VALUES (1, 1, 'one'), (2, 2, 'two');
+ALTER TABLE grouped DROP COLUMN dropped;
+SELECT g.id, g.name, count(h.id) FROM grouped g LEFT JOIN grouped h ON h.id < g.id GROUP BY g.id ORDER BY g.id;
+DROP TABLE grouped;

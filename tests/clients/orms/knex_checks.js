@@ -17,7 +17,7 @@ const MIGRATIONS = {
         t.uuid('key').defaultTo(db.raw('gen_random_uuid()')).notNullable()
         t.string('email', 200).notNullable().unique()
         t.string('name').comment('as it is shown')
-        t.boolean('active').defaultTo(true)
+        t.boolean('active').defaultTo(db.raw('true'))
         t.enu('role', ['admin', 'user']).defaultTo('user')
         t.enu('state', ['new', 'old'], { useNative: true, enumName: 'user_state' }).defaultTo('new')
         t.json('settings')

@@ -113,7 +113,8 @@ async function open(port) {
 
 const table = ({ name, columns, indices, uniques, checks, foreignKeys }) => ({
   name,
-  columns: columns.map(({ '@instanceof': _, ...column }) => column),
+  // its queries have no ORDER BY
+  columns: columns.map(({ '@instanceof': _, ...column }) => column).sort((a, b) => (a.name < b.name ? -1 : 1)),
   indices: indices.map((i) => [i.name, i.columnNames, i.isUnique, i.where?.replace(/[()]/g, '')]).sort(),
   uniques: uniques.map((u) => [u.name, u.columnNames, u.deferrable]).sort(),
   checks: checks.map((c) => c.name).sort(),

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tailgate.lake.catalog import Catalog
 from tailgate.sql.binder.grouping import Groups, aggregate, windowed
-from tailgate.sql.plan import Column, Filter, Join, Relation, Scalar, Scan
+from tailgate.sql.plan import Column, Filter, Join, Project, Relation, Scalar, Scan
 from tailgate.sql.plan.rewriting import parts
 from tailgate.sql.plan.subqueries import dependent
 
@@ -40,6 +40,11 @@ def _keyed(plan: Relation, start: int, catalog: Catalog) -> Iterator[tuple[froze
     match plan:
         case Scan(relation=relation, key=key) if key and catalog[relation].kind in KEYED:
             yield frozenset(start + k for k in key), range(start, start + len(plan.columns))
+        case Project(input=Scan(relation=relation, key=key) as scan) if key and catalog[relation].kind in KEYED:
+            # FROM leaves out the columns that ALTER TABLE has dropped
+            present = [i for i, column in enumerate(catalog[relation].columns[: len(scan.columns)]) if not column.is_dropped]
+            if len(present) < len(scan.columns) and [e.index for e in plan.expressions if isinstance(e, Column)] == present:
+                yield frozenset(start + present.index(k) for k in key), range(start, start + len(present))
         case Filter(input=input):
             yield from _keyed(input, start, catalog)
         case Join(left=left, right=right):
