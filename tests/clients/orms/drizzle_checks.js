@@ -17,7 +17,7 @@ function define(changed) {
   const users = schema.table('users', {
     id: pg.serial().primaryKey(),
     key: pg.uuid().defaultRandom().notNull(),
-    email: pg.varchar({ length: changed ? 200 : 100 }).notNull().unique('users_email'),
+    email: pg.varchar({ length: 100 }).notNull().unique('users_email'),
     name: changed ? pg.text().default('nobody') : pg.text(),
     role: role().default('user').notNull(),
     data: pg.jsonb().default({}),
@@ -35,7 +35,8 @@ function define(changed) {
     code: pg.char({ length: 5 }),
     active: pg.boolean().default(true).notNull(),
     lower: pg.text().generatedAlwaysAs(sql`lower(email)`),
-    ...(changed ? { phone: pg.varchar({ length: 20 }).default('-') } : { nick: pg.text() }),
+    nick: pg.text(),
+    ...(changed ? { phone: pg.varchar({ length: 20 }).default('-') } : {}),
   }, (t) => [
     pg.index('by_name').on(t.name.asc().nullsFirst(), t.email.desc()),
     pg.index('by_tags').using('gin', t.data),

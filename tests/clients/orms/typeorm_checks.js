@@ -107,7 +107,9 @@ const connect = (port, changed) => new DataSource({
 
 async function open(port) {
   const db = await connect(port, false)
-  await db.createQueryRunner().createSchema(SCHEMA, true)
+  const runner = db.createQueryRunner()
+  await runner.createSchema(SCHEMA, true)
+  await runner.release()
   return { db, port }
 }
 
@@ -206,7 +208,9 @@ await compare(open, ({ db }) => db.destroy(), {
   'migrations: run, show, undo': async ({ db }) => {
     const run = await db.runMigrations({ transaction: 'each' })
     const open = await db.showMigrations()
-    const orders = await db.createQueryRunner().getTable(`${SCHEMA}.orders`)
+    const runner = db.createQueryRunner()
+    const orders = await runner.getTable(`${SCHEMA}.orders`)
+    await runner.release()
     await db.undoLastMigration()
     await db.undoLastMigration({ transaction: 'all' })
     const again = await db.runMigrations({ transaction: 'all' })
