@@ -150,7 +150,7 @@ await compare(open, ({ pool }) => pool.end(), {
   },
   'migrate to a changed schema': async ({ db, port }) => {
     await migrate(db, { migrationsFolder: await migrations(port, [before, after]), migrationsSchema: 'orms_log' })
-    return (await db.execute(sql`SELECT column_name, data_type, column_default, is_nullable FROM information_schema.columns WHERE table_schema = 'orms' AND table_name IN ('users', 'posts', 'tags') ORDER BY table_name, ordinal_position`)).rows
+    return (await db.execute(sql`SELECT column_name, data_type, split_part(column_default, '::', 1) AS d, is_nullable FROM information_schema.columns WHERE table_schema = 'orms' AND table_name IN ('users', 'posts', 'tags') ORDER BY table_name, ordinal_position`)).rows
   },
   'rows after it': async ({ db }) => (await db.execute(sql`SELECT email, phone, balance::text, role, lower FROM orms.users ORDER BY id`)).rows,
   'nothing is left': async ({ db }) => {
