@@ -111,7 +111,7 @@ def test_joins_that_store_few_of_many_rows_stay_separate() -> None:
 
 
 def test_views_that_begin_at_other_records_do_not_count() -> None:
-    """They share no operators, so each would have a join of its own without filters."""
+    """Views share operators only from the same record on, so each would have another join without filters."""
     catalog = world()
     for n in range(9):
         catalog = filled(catalog, created(catalog, f"{QUERY} WHERE o.amount > {n} {GROUPS}", offset=n))
