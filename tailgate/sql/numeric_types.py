@@ -81,7 +81,7 @@ def elements_may_be_general() -> bool:
 
 
 def of_array_literal(type: Type) -> Type:
-    """Returns the type of a quoted literal: in a query, the elements of an array of numerics have a display scale each."""
+    """Returns the type of a quoted literal or a parameter: in a query, elements of an array of numerics have a display scale each."""
     is_general = type.is_array and type.element == NUMERIC and elements_may_be_general() and not is_maintained()
     return GENERAL.array(multidimensional=type.multidimensional) if is_general else type
 

@@ -17,11 +17,12 @@ from tests.tables.world import World
 
 
 def table_of_earlier_version(catalog: Catalog) -> Table:
-    text = "CREATE TABLE earlier (id int PRIMARY KEY, a numeric)"
+    text = "CREATE TABLE earlier (id int PRIMARY KEY, a numeric, b numeric[])"
     statement = parse(text)
     assert isinstance(statement, CreateTable)
     table, _ = new_table(statement, text, catalog)
-    return replace(table, columns=(table.columns[0], replace(table.columns[1], type=NUMERIC)))
+    id, a, b = table.columns
+    return replace(table, columns=(id, replace(a, type=NUMERIC), replace(b, type=NUMERIC.array())))
 
 
 def test_they_keep_their_digits_until_they_are_altered(world: World) -> None:
@@ -35,6 +36,10 @@ def test_they_keep_their_digits_until_they_are_altered(world: World) -> None:
             sql.execute("INSERT INTO earlier VALUES (4, 1e30)")
         texts = "SELECT a::text FROM earlier ORDER BY id"
         assert sql.execute(texts).fetchall() == [("1.1000000000000000",), ("3.3333333333333333",), ("2.5000000000000000",)]
+        sql.execute("UPDATE earlier SET b = %s || '{1.5}'", [[Decimal("2.50")]], binary=True)
+        chosen = "SELECT coalesce(b, '{NaN}')::text, b = '{2.5,1.5}', b = %s FROM earlier WHERE id = 1"
+        expected = ("{2.5000000000000000,1.5000000000000000}", True, True)
+        assert sql.execute(chosen, [[Decimal("2.5"), Decimal("1.50")]], binary=True).fetchone() == expected
         sql.execute("CREATE TABLE later (id int PRIMARY KEY, a numeric)")
         assert writer.newest.format == 2
         sql.execute("INSERT INTO later SELECT id, trim_scale(a) FROM earlier")

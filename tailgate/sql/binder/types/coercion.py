@@ -377,8 +377,10 @@ def _written(scalar: Scalar, chosen: Type) -> Type:
         return scalar.type
     if isinstance(scalar, Parameter):
         return replace(GENERAL, is_array=chosen.is_array, multidimensional=chosen.multidimensional)
-    if not isinstance(scalar, Literal) or scalar.value is None or chosen.is_array:
+    if not isinstance(scalar, Literal) or scalar.value is None:
         return UNKNOWN
+    if chosen.is_array:
+        return numeric_types.of_array_literal(chosen) if chosen.element == NUMERIC else UNKNOWN
     return literal(str(scalar.value), NUMERIC, scalar.position).type
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tailgate.lake.errors import AmbiguousParameter
 from tailgate.lake.types import GENERAL, UNKNOWN, Type
-from tailgate.sql.numeric_types import may_be_general
+from tailgate.sql.numeric_types import may_be_general, of_array_literal
 from tailgate.sql.plan import Parameter
 
 
@@ -44,5 +44,8 @@ class Parameters:
 
 def _settled(type: Type) -> Type:
     """Returns the type of a parameter: a numeric may have any scale, unless the rules have no general numerics."""
-    is_undeclared = type.name == "numeric" and not type.modifiers and not type.is_array
-    return GENERAL if is_undeclared and may_be_general() else type
+    if type.name != "numeric" or type.modifiers:
+        return type
+    if type.is_array:
+        return of_array_literal(type)
+    return GENERAL if may_be_general() else type
