@@ -377,11 +377,9 @@ def _written(scalar: Scalar, chosen: Type) -> Type:
         return scalar.type
     if isinstance(scalar, Parameter):
         return replace(GENERAL, is_array=chosen.is_array, multidimensional=chosen.multidimensional)
-    if not isinstance(scalar, Literal) or scalar.value is None:
+    if not isinstance(scalar, Literal) or scalar.value is None or (chosen.is_array and chosen.element != NUMERIC):
         return UNKNOWN
-    if chosen.is_array:
-        return numeric_types.of_array_literal(chosen) if chosen.element == NUMERIC else UNKNOWN
-    return literal(str(scalar.value), NUMERIC, scalar.position).type
+    return numeric_types.of_array_literal(chosen) if chosen.is_array else literal(str(scalar.value), NUMERIC, scalar.position).type
 
 
 def _common_row(a: Type, b: Type, place: int | None, what: str) -> Type:
