@@ -28,6 +28,13 @@ DO $$ DECLARE x int; BEGIN x := id FROM t; END $$;
 DO $$ DECLARE x int; BEGIN x := id FROM t WHERE id = 2; INSERT INTO out (a) VALUES (x); x := id FROM t WHERE id = 99; INSERT INTO out (a) VALUES (coalesce(x, -1)); IF count(*) > 2 FROM t THEN INSERT INTO out (a) VALUES ('three'); END IF; END $$;
 SELECT a FROM out ORDER BY n;
 TRUNCATE out;
+-- types with lengths, and arrays of them
+DO $$ DECLARE b bit(3) := B'101'; c bit := '1'; d bit(3)[] := '{101,111}'; BEGIN INSERT INTO out (a) VALUES (b), (c), (d); b := B'10'; END $$;
+DO $$ DECLARE b bit(3) := B'101'; c bit := '1'; d bit(3)[] := '{101,111}'; BEGIN INSERT INTO out (a) VALUES (b), (c), (d); END $$;
+DO $$ DECLARE b numeric(4,1)[] := '{1.25,2}'; c varchar(2)[] := '{ab,c }'; d char(2)[] := ARRAY['a', 'b']; e numeric(4,1)[] := '{{1.25},{2}}'; BEGIN INSERT INTO out (a) VALUES (b), (c), (d), (e); END $$;
+DO $$ DECLARE b numeric[] := '{1.50,NaN}'; x numeric; BEGIN FOREACH x IN ARRAY b || 2.0 LOOP INSERT INTO out (a) VALUES (x); END LOOP; END $$;
+SELECT a FROM out ORDER BY n;
+TRUNCATE out;
 -- types of columns and relations
 DO $$ DECLARE a t.name%TYPE := 'abc'; b t.price%TYPE := 2.345; c b%TYPE := 7; r t%ROWTYPE; BEGIN r.id := 9; r.price := 1.255; INSERT INTO out (a) VALUES (a), (b), (c), (r.id + 1), (r.price), (r.name IS NULL); END $$;
 DO $$ DECLARE a t.missing%TYPE; BEGIN NULL; END $$;
@@ -132,6 +139,20 @@ CREATE TABLE copy AS SELECT id, name FROM t WHERE false;
 DO $$ DECLARE r copy%ROWTYPE; BEGIN FOR r IN SELECT id, name FROM t ORDER BY id LOOP INSERT INTO copy VALUES (r.*); INSERT INTO copy SELECT r.*; END LOOP; END $$;
 SELECT * FROM copy ORDER BY id;
 DO $$ DECLARE x int := 5; BEGIN CREATE TABLE made AS SELECT x, x + 1 AS y; END $$;
+-- columns of a record with the same name
+DO $$ DECLARE r record; BEGIN SELECT 1 AS a, 'x' AS a, 2 AS b INTO r; INSERT INTO out (a) VALUES (r.a), (r.b); END $$;
+DO $$ DECLARE r record; BEGIN FOR r IN SELECT * FROM t JOIN copy ON copy.id = 3 - t.id ORDER BY t.id LOOP INSERT INTO out (a) VALUES (r.id || r.name); END LOOP; END $$;
+SELECT a FROM out ORDER BY n;
+TRUNCATE out;
+-- variables in WITH that writes
+DO $$ DECLARE x int := 5; BEGIN WITH q AS (INSERT INTO out (a) VALUES (x) RETURNING a) INSERT INTO out (a) SELECT q.a || x FROM q; END $$;
+DO $$ DECLARE a text := 'y'; BEGIN WITH q AS (UPDATE out SET a = a RETURNING 1) SELECT FROM q; END $$;
+SELECT a FROM out ORDER BY a;
+TRUNCATE out;
+-- ROW_COUNT
+DO $$ DECLARE i int; n int; BEGIN SELECT id INTO i FROM t; GET DIAGNOSTICS n = ROW_COUNT; INSERT INTO out (a) VALUES (n); SELECT id INTO i FROM t WHERE false; GET CURRENT DIAGNOSTICS n = ROW_COUNT; INSERT INTO out (a) VALUES (n); EXECUTE 'SELECT 1 FROM t' INTO i; GET DIAGNOSTICS n = ROW_COUNT; INSERT INTO out (a) VALUES (n); PERFORM 1 FROM t; GET DIAGNOSTICS n = ROW_COUNT; INSERT INTO out (a) VALUES (n); END $$;
+SELECT a FROM out ORDER BY n;
+TRUNCATE out;
 SELECT * FROM made;
 -- syntax
 DO $$ DECLARE n; BEGIN NULL; END $$;

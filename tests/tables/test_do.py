@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tailgate.gateway.execute.plpgsql import assignments, evaluation
 from tests.tables.world import World
 
 Notices = list[tuple[str | None, ...]]
@@ -118,7 +119,22 @@ def _pipeline(connection: psycopg.Connection[Any], *statements: str) -> None:
             connection.execute(statement.encode())
 
 
-def test_limits_of_a_block(world: World) -> None:
+# with limits of 1,000 characters and bytes
+TOO_LARGE = (
+    "DECLARE a text := repeat('x', 600); b text := a; BEGIN NULL; END",
+    "DECLARE a text; r record; BEGIN SELECT repeat('x', 600) AS a, 1 AS b INTO r; a := r.a; END",
+    (
+        "DECLARE j int; BEGIN FOR j IN SELECT generate_series(1, 150) LOOP FOREACH j IN ARRAY array_fill(1, ARRAY[150])"
+        " LOOP END LOOP; END LOOP; END"
+    ),
+)
+SMALL_AGAIN = (
+    "BEGIN FOR i IN 1..3 LOOP DECLARE a text := repeat('x', 400); r record; BEGIN SELECT a INTO r; SELECT a INTO r; END; END LOOP; END",
+    "DECLARE j int; BEGIN FOR i IN 1..3 LOOP FOR j IN SELECT generate_series(1, 150) LOOP EXIT; END LOOP; END LOOP; END",
+)
+
+
+def test_limits_of_a_block(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     with psycopg.connect(world.dsn, autocommit=True) as connection:
         connection.execute("CREATE TABLE t (a text)")
         connection.execute("DO $$ BEGIN EXECUTE 'INSERT INTO t VALUES (''' || repeat('x', 20000) || ''')'; END $$")
@@ -133,6 +149,20 @@ def test_limits_of_a_block(world: World) -> None:
             connection.execute(f"DO $$ {code} $$".encode())
         with pytest.raises(psycopg.errors.FeatureNotSupported, match="EXECUTE of several statements is not supported"):
             connection.execute("DO $$ BEGIN EXECUTE 'DELETE FROM t; DROP TABLE t'; END $$")
+        connection.execute("BEGIN")
+        connection.execute("SET LOCAL statement_timeout = 50")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            connection.execute("DO $$ BEGIN LOOP NULL; END LOOP; EXCEPTION WHEN others THEN NULL; END $$")
+        with pytest.raises(psycopg.errors.InvalidSavepointSpecification):  # the block leaves none
+            connection.execute('ROLLBACK TO SAVEPOINT "PL/pgSQL function inline_code_block 1"')
+        connection.execute("ROLLBACK")
+        monkeypatch.setattr(assignments, "CHARACTERS_MAX", 1_000)
+        monkeypatch.setattr(evaluation, "KEPT_BYTES_MAX", 1_000)
+        for code in TOO_LARGE:
+            with pytest.raises(psycopg.errors.ProgramLimitExceeded):
+                connection.execute(f"DO $$ {code} $$".encode())
+        for code in SMALL_AGAIN:
+            connection.execute(f"DO $$ {code} $$".encode())
 
 
 def test_the_context_of_an_error_masks_secrets(world: World) -> None:
@@ -141,3 +171,22 @@ def test_the_context_of_an_error_masks_secrets(world: World) -> None:
             connection.execute("DO $$ BEGIN PERFORM 1 / 0, 'hidden' AS password; END $$")
         assert "'********' AS password" in str(raised.value.diag.context)
         assert "hidden" not in str(raised.value)
+
+
+def test_a_query_of_a_temporary_function_needs_it(world: World) -> None:
+    query = "SELECT n FROM pg_temp.n()"
+    with psycopg.connect(world.dsn, autocommit=True) as first, psycopg.connect(world.dsn, autocommit=True) as second:
+        first.execute("BEGIN")
+        first.execute("CREATE FUNCTION pg_temp.n(OUT n int) LANGUAGE plpgsql AS 'BEGIN n := 1; END'")
+        first.execute(f"PREPARE q AS {query}")
+        for _ in range(2):
+            assert first.execute(query, prepare=True).fetchall() == [(1,)]
+        assert first.execute("EXECUTE q").fetchall() == [(1,)]
+        first.execute("COMMIT")
+        for connection, sql in ((first, query), (first, "EXECUTE q"), (second, query)):
+            with pytest.raises(psycopg.Error, match="does not exist"):
+                connection.execute(sql.encode(), prepare=True)
+        second.execute("BEGIN")
+        second.execute("CREATE FUNCTION pg_temp.n(OUT n int) LANGUAGE plpgsql AS 'BEGIN SELECT f.n INTO n FROM pg_temp.n() AS f; END'")
+        with pytest.raises(psycopg.errors.StatementTooComplex, match="stack depth limit exceeded"):
+            second.execute(query)

@@ -116,8 +116,8 @@ async def bind(session: Session, statement: ParsedStatement, text: s.StatementTe
     check_failed(session, statement)
     if session.transaction.functions and isinstance(statement, s.Select):
         described = await _called_in(session, text.text, oids, calls=False)
-        if described is not None:
-            return replace(described, parsed=statement, text=text.text, position=text.position)
+        if described is not None:  # without a catalog, it is bound again before it runs, because the functions may be others by then
+            return replace(described, parsed=statement, text=text.text, position=text.position, catalog=None)
     parsed, statement = statement, targets.in_dialect(statement, text.text, session.catalog, session.settings.dialect)
     return await _bound(session, Bound(statement, parsed, text.text, text.position, catalog=session.catalog), oids)
 

@@ -113,7 +113,8 @@ class SavedState:
     """The state of a transaction at a savepoint.
 
     `writes`: the number of writes. `temporary`: the temporary relations, as they were in the catalog `catalog`.
-    `locks`: as of `Transaction`. `advisory_locks`: the position among those of the transaction. `notifications`: as of `Notifications`.
+    `locks` and `functions`: as of `Transaction`.
+    `advisory_locks`: the position among those of the transaction. `notifications`: as of `Notifications`.
     """
 
     name: str
@@ -124,6 +125,7 @@ class SavedState:
     temporary: Mapping[int, Item]
     catalog: Catalog
     locks: frozenset[tuple[int, str]]
+    functions: Mapping[str, CreateTemporaryFunction]
     advisory_locks: int
     notifications: tuple[int, int]
 
@@ -135,7 +137,7 @@ class Transaction:
     of the catalog, or None. `sequences`: the positions of sequences that the transaction has created or altered, and used.
     `exported`: the exported snapshots by name, for SET TRANSACTION SNAPSHOT in other sessions.
     `locks`: ids of relations and the modes in which LOCK TABLE has locked them. `advisory_locks`: those of the session.
-    `functions`: the functions of pg_temp in PL/pgSQL that the transaction has created.
+    `functions`: the functions of pg_temp in PL/pgSQL that the transaction has created. `calls`: the number of calls of them that run.
     `queried`: whether a statement has run that takes the snapshot of the transaction in PostgreSQL.
     """
 
@@ -151,6 +153,7 @@ class Transaction:
         self.sequences: SequencePositions = {}
         self.locks: set[tuple[int, str]] = set()
         self.functions: dict[str, CreateTemporaryFunction] = {}
+        self.calls = 0
         self.exported: dict[str, Snapshot] = {}
         self._exports = count(1)
         self._snapshot: Snapshot | None = None
@@ -219,6 +222,7 @@ class Transaction:
             self.savepoints.append(saved)
             self.writes.back_to(saved.writes)
             self.locks = set(saved.locks)
+            self.functions = dict(saved.functions)
             self.constraint_modes = ConstraintModes(saved.constraint_modes)
             self.advisory_locks.back_to(saved.advisory_locks)
             if self.definitions is not None:  # ids of objects are not used again

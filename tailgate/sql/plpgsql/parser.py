@@ -164,7 +164,7 @@ class _Parser:
     def _diagnostics(self, line: int) -> Diagnostics:
         """Parses [CURRENT | STACKED] DIAGNOSTICS variable = item, …"""
         cursor, reader = self._cursor, self.reader
-        stacked = cursor.accept_word("stacked") or (cursor.accept_word("current") and False)
+        stacked = cursor.any_word("stacked", "current") == "stacked"
         known = DIAGNOSTICS if stacked else ("row_count",)
         cursor.expect_word("diagnostics")
         targets: list[Reference] = []

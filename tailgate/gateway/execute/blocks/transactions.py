@@ -77,6 +77,7 @@ async def save(session: Session, name: str) -> None:
         temporary=naming.temporary,
         catalog=naming.durable,
         locks=frozenset(transaction.locks),
+        functions=dict(transaction.functions),
         advisory_locks=transaction.advisory_locks.mark(),
         notifications=session.notifications.mark(),
     )

@@ -6,6 +6,7 @@ Source: PostgreSQL 15, exec_cast_value(), exec_move_row() in pl_exec.c; find_coe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tailgate.gateway.execute.plpgsql.evaluation import Answer, Evaluation, context
 from tailgate.gateway.execute.plpgsql.variables import Named, Record, Scope, Variable
@@ -22,7 +23,8 @@ from tailgate.sql.plpgsql.nodes import Declaration, Reference
 
 Value = tuple[str | None, Type]
 NULL: Value = (None, TEXT)
-BPCHAR = Type("bpchar")  # whose SQL name has one character
+CHARACTERS_MAX = 64 << 20  # of the texts of all variables of a block
+ONE_LONG = ("bpchar", "bit")  # types whose SQL names have one character or bit; in quotes, these names have any number
 
 
 class Assignments:
@@ -31,6 +33,7 @@ class Assignments:
     def __init__(self, evaluation: Evaluation) -> None:
         self._evaluation = evaluation
         self._declared: dict[tuple[str, str], tuple[Field, ...]] = {}  # the columns of types, by their texts
+        self._characters = 0
 
     async def declare(self, declaration: Declaration, scope: Scope, where: str) -> None:
         """Adds a variable to a scope, with its default or NULL."""
@@ -90,7 +93,21 @@ class Assignments:
         """Assigns a value to a variable. Raises 0A000 for a record."""
         if isinstance(target, Record):
             raise e.FeatureNotSupported(f'assignment to record "{target.name}" is not supported', hint="Use SELECT … INTO.")
-        target.set(await self._converted(value, target))
+        self._set(target, await self._converted(value, target))
+
+    def _set(self, variable: Variable, text: str | None) -> None:
+        """Sets a value. Raises 54000 if the variables of the block would have too many characters together."""
+        added = len(text or "") - len(variable.value or "")
+        if self._characters + added > CHARACTERS_MAX:
+            raise e.ProgramLimitExceeded("the values of variables are too long", hint=f"At most {CHARACTERS_MAX} characters in a block.")
+        variable.set(text)
+        self._characters += added
+
+    def forget(self, *variables: Named) -> None:
+        """No longer counts the values of variables, whose block has ended."""
+        for variable in variables:
+            for field in (variable.fields or {}).values() if isinstance(variable, Record) else (variable,):
+                self._characters -= len(field.value or "")
 
     async def assign_row(self, targets: Sequence[Reference], scope: Scope, answer: Answer, number: int | None) -> None:
         """Assigns a row of a result to variables, or to one record. `number`: None for NULLs."""
@@ -102,10 +119,12 @@ class Assignments:
         if isinstance(first, Record) and len(targets) > 1:
             raise e.SyntaxError_("record variable cannot be part of multiple-item INTO list")
         if isinstance(first, Record) and not first.fixed:
-            names = [column.name for column in answer.columns]
+            self.forget(first)
             first.fields = {}
-            for name, (text, type) in zip(names, values, strict=True):
-                first.fields.setdefault(name, Variable(name, type)).set(text)
+            for column, (text, type) in zip(answer.columns, values, strict=True):
+                if column.name not in first.fields:
+                    first.fields[column.name] = field = Variable(column.name, type)
+                    self._set(field, text)
             return
         variables: list[Named] = list(first.all().values()) if isinstance(first, Record) else [scope.variable(t) for t in targets]
         for place, variable in enumerate(variables):
@@ -118,14 +137,15 @@ class Assignments:
         if text is None or (same(source, target.type) and not target.type.modifiers):
             return text
         base = bare_type(target.type)
-        return await self._cast(text, source if _assignable(source, base) else TEXT, "bpchar" if base == BPCHAR else str(base), target.type)
+        name = f'"{base.name}"{"[]" * base.is_array}' if base.name in ONE_LONG else str(base)
+        return await self._cast(text, source if _assignable(source, base) else TEXT, name, target.type)
 
     async def _cast(self, text: str | None, source: Type, name: str, type: Type | None = None) -> str | None:
         """Returns a value as one of a type with this name. `type`: the type with its modifiers, which apply as in an assignment."""
         answer = await self._evaluation.run(f"SELECT CAST($1 AS {name})", [(source, text)], 1)
         assert answer.rows is not None and answer.columns is not None
         if type is not None and type.modifiers:
-            column = Field(name, type)
+            column = Field(name, replace(type, multidimensional=answer.columns[0].type.multidimensional))
             answer = Answer(answer.tag, (column,), fitted(answer.rows, (column,)), 1)
         return answer.texts(0)[0]
 

@@ -26,7 +26,7 @@ from tailgate.sql.lexer.tokens import tokens
 from tailgate.values.codec.style import DEFAULT, Style
 
 SHOWN_MAX = 4096  # characters of a statement in the context of an error; masking a longer text would block other sessions
-KEPT_BYTES_MAX = 64 << 20  # of the rows of a loop over a query
+KEPT_BYTES_MAX = 64 << 20  # of the rows of all running loops of a block
 CHANGING = ("INSERT", "UPDATE", "DELETE", "MERGE")  # the tags of statements that set FOUND
 
 
@@ -53,6 +53,7 @@ class Evaluation:
     def __init__(self, statements: Statements) -> None:
         self.statements = statements
         self._checked: dict[tuple[str, tuple[Use, ...]], Catalog] = {}  # statements whose variables are no columns
+        self._held = 0  # bytes of the rows of running loops
 
     async def answer(self, text: str, scope: Scope, kept: int | None = None) -> Answer:
         """Runs a statement to its end. `kept`: the number of its first rows to keep, None for all."""
@@ -75,14 +76,24 @@ class Evaluation:
                 if part.num_rows or not parts:
                     parts.append(part)
                 held, size = held + part.num_rows, size + part.nbytes
-                if kept is None and size > KEPT_BYTES_MAX:
-                    hint = f"A loop can read {KEPT_BYTES_MAX >> 20} MiB."
+                if kept is None and self._held + size > KEPT_BYTES_MAX:
+                    hint = f"The running loops of a block can read {KEPT_BYTES_MAX >> 20} MiB."
                     raise e.ProgramLimitExceeded("the rows of a loop over a query are too large", hint=hint)
         finally:
             await result.close()
         return Answer(
             getattr(result, "word", "SELECT").partition(" ")[0], result.columns, pa.concat_tables(parts) if parts else None, count
         )
+
+    @contextmanager
+    def holding(self, rows: Answer) -> Iterator[None]:
+        """Counts the rows of a loop while it runs."""
+        size = 0 if rows.rows is None else rows.rows.nbytes
+        self._held += size
+        try:
+            yield
+        finally:
+            self._held -= size
 
     async def value(
         self, expression: str, scope: Scope, where: str, style: Style = DEFAULT, *, assignment: str = ""

@@ -9,7 +9,8 @@ A function runs once for each call, before the query.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from tailgate.gateway.execute import catalog_changes
 from tailgate.gateway.execute.plpgsql.run import run
@@ -19,8 +20,8 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import DuplicateFunction, FeatureNotSupported, ProgramLimitExceeded, UndefinedObject
-from tailgate.lake.keywords import quoted, quoted_text
+from tailgate.lake.errors import DuplicateFunction, FeatureNotSupported, ProgramLimitExceeded, StatementTooComplex, UndefinedObject
+from tailgate.lake.keywords import NOT_A_COLUMN, quoted, quoted_text
 from tailgate.sql import statements as s
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import named_type
@@ -31,6 +32,8 @@ from tailgate.sql.plpgsql.functions import SCHEMA, Output
 from tailgate.sql.plpgsql.nodes import Block, Declaration
 
 FUNCTIONS_MAX = 100  # of one transaction
+CALLS_MAX = 10  # of functions that call each other
+CHARACTERS_MAX = 1 << 20  # of the statement that creates a function
 NOTHING = Block((), (), (), None)
 
 
@@ -42,6 +45,8 @@ def create(session: Session, bound: Bound, statement: s.CreateTemporaryFunction,
         raise FeatureNotSupported("a temporary function in PL/pgSQL outside of a transaction block is not supported", hint=hint)
     if len(functions) >= FUNCTIONS_MAX:
         raise ProgramLimitExceeded(f"a transaction can have at most {FUNCTIONS_MAX} temporary functions in PL/pgSQL")
+    if len(bound.text) > CHARACTERS_MAX:
+        raise ProgramLimitExceeded(f"a temporary function in PL/pgSQL can have at most {CHARACTERS_MAX} characters")
     if statement.name in functions and not statement.replace:
         raise DuplicateFunction(f'function "{statement.name}" already exists with same argument types')
     for output in statement.outputs:
@@ -78,9 +83,23 @@ async def with_rows(session: Session, text: str, statements: Statements, *, call
     for start, end, name, has_alias in reversed(_calls(tokens(text), functions)):
         function = functions[name]
         outputs = [_declaration(output, statements.catalog) for output in function.outputs]
-        values = await run(session, function.block if calls else NOTHING, statements, outputs)
+        with _counted(session):
+            values = await run(session, function.block if calls else NOTHING, statements, outputs)
         text = text[:start] + _derived(values) + ("" if has_alias else f" AS {quoted(name)}") + text[end:]
     return text
+
+
+@contextmanager
+def _counted(session: Session) -> Iterator[None]:
+    """Counts a running call of a function. Raises 54001 if it is called by too many others."""
+    transaction = session.transaction
+    if transaction.calls >= CALLS_MAX:
+        raise StatementTooComplex("stack depth limit exceeded", hint=f"At most {CALLS_MAX} temporary functions can call each other.")
+    transaction.calls += 1
+    try:
+        yield
+    finally:
+        transaction.calls -= 1
 
 
 def _calls(row: Sequence[Token], functions: Mapping[str, object]) -> list[tuple[int, int, str, bool]]:
@@ -90,9 +109,13 @@ def _calls(row: Sequence[Token], functions: Mapping[str, object]) -> list[tuple[
         schema, dot, name, opening, closing = row[i : i + 5]
         if (schema.value, dot.value, opening.value, closing.value) == (SCHEMA, ".", "(", ")") and name.value in functions:
             following = row[i + 5] if i + 5 < len(row) else None
-            has_alias = following is not None and (following.kind == "quoted" or following.value == "as")
+            has_alias = following is not None and _begins_alias(following)
             calls.append((schema.position, closing.end, name.value, has_alias))
     return calls
+
+
+def _begins_alias(token: Token) -> bool:
+    return token.kind == "quoted" or (token.kind == "word" and (token.value == "as" or token.value not in NOT_A_COLUMN))
 
 
 def _declaration(output: Output, catalog: Catalog) -> Declaration:

@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from tailgate.lake.keywords import quoted
 from tailgate.sql.grammar.names import position
+from tailgate.sql.grammar.queries import written
 from tailgate.sql.lexer.tokens import tokens
 from tailgate.sql.plpgsql.nodes import Reference
 from tailgate.sql.statements import CreateTableAs, Delete, Insert, Merge, QueryText, ReturningItem, Select, Update, WithWrites
@@ -85,6 +86,8 @@ def _columns(value: object) -> Iterator[tuple[exp.Column, bool]]:
         case exp.Expr():
             for node in value.find_all(exp.Column):
                 yield node, isinstance(node.parent, exp.Select) and node.arg_key == "expressions"
+            for cte in value.find_all(exp.CTE):
+                yield from _columns(written(cte))
         case QueryText():
             yield from _columns(value.tree)
         case ReturningItem(tree=exp.Column() as node):

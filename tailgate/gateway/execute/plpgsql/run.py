@@ -73,8 +73,11 @@ class _Run:
 
     async def block(self, block: n.Block, outer: Scope) -> Ending:
         scope = Scope(block.label, outer)
-        await self._declare(block.declarations, scope)
-        ending = await (self._guarded(block, scope) if block.handlers else self._all(block.body, scope))
+        try:
+            await self._declare(block.declarations, scope)
+            ending = await (self._guarded(block, scope) if block.handlers else self._all(block.body, scope))
+        finally:
+            self._assignments.forget(*scope.names.values())
         ends_block = isinstance(ending, n.Exit) and ending.label is not None and ending.label == block.label
         return None if ends_block else ending
 
@@ -96,6 +99,9 @@ class _Run:
                 return await self._all(handler.body, Scope(None, scope, {name: Variable(name, TEXT, value) for name, value in values}))
             finally:
                 self._handled.pop()
+        except BaseException:  # a cancellation
+            self._release(name)
+            raise
         self._release(name)
         return ending
 
@@ -107,9 +113,11 @@ class _Run:
     async def _undo(self, name: str) -> None:
         """Undoes the statements after a savepoint."""
         self._session.imply()
-        with suppress(e.InvalidSavepointSpecification):
-            await transactions.restore(self._session, name)
-        self._release(name)
+        try:
+            with suppress(e.InvalidSavepointSpecification):
+                await transactions.restore(self._session, name)
+        finally:
+            self._release(name)
 
     async def _all(self, nodes: Sequence[n.Node], scope: Scope) -> Ending:
         for node in nodes:
@@ -123,7 +131,7 @@ class _Run:
             case n.Block():
                 return await self.block(node, scope)
             case n.If() | n.Case():
-                return await self._choice(node, scope)
+                return await self._all(await self._chosen(node, scope), scope)
             case n.Loop() | n.ForInteger() | n.ForRows() | n.ForEach():
                 return await self._loop(node, scope)
             case n.Exit():
@@ -167,7 +175,8 @@ class _Run:
         word = {n.Sql: "SQL statement", n.Perform: "PERFORM", n.Dynamic: "EXECUTE"}[type(node)]
         where, into = _where(node.line, word), None if isinstance(node, n.Perform) else node.into
         answer = await self._answer(node, scope, where, 2 if into is not None else 0)
-        self._row_count = answer.count
+        is_read = into is not None and isinstance(node, n.Sql) and answer.tag == "SELECT"
+        self._row_count = min(answer.count, 1) if is_read else answer.count
         if isinstance(node, n.Perform) or (answer.tag in CHANGING and isinstance(node, n.Sql)):
             self._set_found(scope, answer.count > 0)
         if into is not None:
@@ -220,17 +229,18 @@ class _Run:
 
     # --- conditions and loops ------------------------------------------------------------------------------------------------------
 
-    async def _choice(self, node: n.If | n.Case, scope: Scope) -> Ending:
-        where, inner = _where(node.line, "IF" if isinstance(node, n.If) else "CASE"), scope
+    async def _chosen(self, node: n.If | n.Case, scope: Scope) -> Sequence[n.Node]:
+        """Returns the statements of the first condition that is true, or those of ELSE. Raises 20000."""
+        where = _where(node.line, "IF" if isinstance(node, n.If) else "CASE")
         if isinstance(node, n.Case) and node.subject is not None:
             value, type = await self._evaluation.value(node.subject, scope, where)
-            inner = Scope(None, scope, {SUBJECT: Variable(SUBJECT, type, value)})
+            scope = Scope(None, scope, {SUBJECT: Variable(SUBJECT, type, value)})
         for branch in node.branches:
-            if await holds(self._evaluation, branch.condition, inner, where):
-                return await self._all(branch.body, scope)
+            if await holds(self._evaluation, branch.condition, scope, where):
+                return branch.body
         if node.otherwise is None:
             raise e.CaseNotFound("case not found", hint="CASE statement is missing ELSE part.", where=where)
-        return await self._all(node.otherwise, scope)
+        return node.otherwise
 
     async def _loop(self, node: n.Loop | n.ForInteger | n.ForRows | n.ForEach, scope: Scope) -> Ending:
         match node:
@@ -279,26 +289,20 @@ class _Run:
         value = await self._evaluation.value(expression, scope, where)
         with context(where):
             await self._assignments.assign(bound, value)
+        self._assignments.forget(bound)
         if bound.value is None:
             raise e.NullValueNotAllowed(f"{what} of FOR loop cannot be null", where=where)
         return int(bound.value)
 
     async def _rows(self, node: n.ForRows, scope: Scope) -> Ending:
         where = _where(node.line, "FOR over EXECUTE statement" if isinstance(node.query, n.Dynamic) else "FOR over SELECT rows")
-        answer, ending = await self._answer(node.query, scope, where, None), None
+        answer = await self._answer(node.query, scope, where, None)
         with context(where):
             if answer.columns is None:
                 raise e.InvalidCursorDefinition(f"cannot open {answer.tag} query as cursor")
             if not answer.count:
                 await self._assignments.assign_row(node.targets, scope, answer, None)
-        for number in range(answer.count):
-            with context(where):
-                await self._assignments.assign_row(node.targets, scope, answer, number)
-            is_over, ending = await self._round(node, scope)
-            if is_over:
-                break
-        self._set_found(scope, answer.count > 0)
-        return ending
+        return await self._each(node, answer, node.targets, scope, where)
 
     async def _elements(self, node: n.ForEach, scope: Scope) -> Ending:
         where = _where(node.line, "FOREACH over array")
@@ -307,12 +311,18 @@ class _Run:
             raise e.NullValueNotAllowed("FOREACH expression must not be null", where=where)
         if not type.is_array:
             raise e.DatatypeMismatch(f"FOREACH expression must yield an array, not type {type}", where=where)
-        answer, ending = await self._evaluation.run("SELECT unnest($1)", [(type, value)]), None
-        for number in range(answer.count):
-            with context(where):
-                await self._assignments.assign_row((node.target,), scope, answer, number)
-            is_over, ending = await self._round(node, scope)
-            if is_over:
-                break
+        answer = await self._evaluation.run("SELECT unnest($1)", [(type, value)])
+        return await self._each(node, answer, (node.target,), scope, where)
+
+    async def _each(self, node: n.ForRows | n.ForEach, answer: Answer, targets: Sequence[n.Reference], scope: Scope, where: str) -> Ending:
+        """Runs the body of a loop for each row of a result."""
+        ending: Ending = None
+        with self._evaluation.holding(answer):
+            for number in range(answer.count):
+                with context(where):
+                    await self._assignments.assign_row(targets, scope, answer, number)
+                is_over, ending = await self._round(node, scope)
+                if is_over:
+                    break
         self._set_found(scope, answer.count > 0)
         return ending

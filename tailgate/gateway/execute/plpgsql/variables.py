@@ -38,7 +38,10 @@ class Variable:
 
 @dataclass(slots=True)
 class Record:
-    """A variable of a row. `fields`: None until a row is assigned. `fixed`: the row type is declared, so a row is cast to it."""
+    """A variable of a row. `fixed`: the row type is declared, so a row is cast to it.
+
+    `fields`: None until a row is assigned; the first of several columns with the same name.
+    """
 
     name: str
     fields: dict[str, Variable] | None = None
