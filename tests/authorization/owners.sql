@@ -71,3 +71,17 @@ boss: GRANT CREATE, USAGE ON SCHEMA given TO boss
 boss: SELECT nspacl FROM pg_namespace WHERE nspname = 'given'
 operator: ALTER SCHEMA given OWNER TO low
 boss: CREATE TABLE given.g (x int)
+-- Foreign keys are checked unless a superuser disables them.
+boss: CREATE TABLE keyed (id int PRIMARY KEY)
+boss: CREATE TABLE referring (id int REFERENCES keyed)
+boss: ALTER TABLE referring DISABLE TRIGGER ALL
+boss: ALTER TABLE keyed DISABLE TRIGGER ALL
+boss: ALTER TABLE keyed ENABLE TRIGGER ALL
+low: ALTER TABLE keyed DISABLE TRIGGER USER
+boss: ALTER TABLE referring DISABLE TRIGGER USER
+boss: SET session_replication_role = replica
+boss: INSERT INTO referring VALUES (5)
+operator: ALTER TABLE public.referring DISABLE TRIGGER ALL
+boss: ALTER TABLE referring ENABLE TRIGGER ALL
+boss: INSERT INTO referring VALUES (5)
+boss: DROP TABLE referring, keyed

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from datetime import datetime, timezone
+from typing import Any
 
 import psycopg
 import pytest
@@ -54,6 +56,24 @@ def test_as_of(live: Live, connection: psycopg.Connection) -> None:
         connection.execute(f"set local tailgate.as_of = {before}")
         assert count(connection) == 4
     assert count(connection) == 6
+
+
+def test_the_system_catalog_and_other_relations(live: Live, connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query reads all other relations at one time, which is that of AS OF."""
+    connection.execute("CREATE TEMP VIEW w AS SELECT id FROM v")
+    query = "SELECT (SELECT count(*) FROM v), (SELECT count(*) FROM w) FROM pg_class WHERE oid = 1259"
+    run, numbers, before = live.serving.queries.run, iter(range(50, 60)), live.serving.progress.time
+
+    async def with_tick(*arguments: Any, **options: Any) -> Any:
+        rows = await run(*arguments, **options)
+        await asyncio.to_thread(live.tick, [((next(numbers), "x", 1.0), 1)])
+        return rows
+
+    monkeypatch.setattr(live.serving.queries, "run", with_tick)
+    counts = [connection.execute(query).fetchone() for _ in range(2)]
+    assert [of_v == of_w for of_v, of_w in counts] == [True, True]
+    assert counts[1][0] == counts[0][0] + 1
+    assert connection.execute(f"{query} AS OF {before}").fetchone() == counts[0]
 
 
 def test_following_begins_there(live: Live, connection: psycopg.Connection) -> None:

@@ -18,7 +18,7 @@ from tailgate.gateway.catalog.functions.privileges import SECRET
 from tailgate.gateway.catalog.output_names import WRITTEN, output_name
 from tailgate.gateway.catalog.relations import database, item_status
 from tailgate.gateway.catalog.rewrite import REG, rewrite
-from tailgate.gateway.catalog.tables import LISTED, OTHER
+from tailgate.gateway.catalog.tables import LISTED, TEMPORARY, other_relations
 from tailgate.gateway.catalog.trees import folded, is_word, type_name
 from tailgate.gateway.catalog.typing import columns_of, type_of
 from tailgate.lake import errors
@@ -171,6 +171,9 @@ def catalog_query(tree: exp.Query, oids: Sequence[int], catalog: Catalog) -> Cat
         raise too_many_joins()
     limited = exp.select("*").from_(tree.copy().subquery("q")).limit(0)
     rewritten = rewrite(tree, SIGNATURES, catalog)
+    others = other_relations(rewritten)
+    if others:
+        _check_with_others(tree)
     types = parameters(tree, oids)
     return CatalogQuery(
         tree,
@@ -179,10 +182,17 @@ def catalog_query(tree: exp.Query, oids: Sequence[int], catalog: Catalog) -> Cat
         types,
         frozenset(number for p in rewritten.find_all(exp.Parameter) if 0 < (number := int(p.this.name)) <= len(types)),
         frozenset(table.name.lower() for table in tree.find_all(exp.Table)),
-        frozenset(f"{table.db}.{table.name}" for table in rewritten.find_all(exp.Table) if table.db),
+        frozenset(f"{table.db}.{table.name}" for table in rewritten.find_all(exp.Table) if table.db and table.db != TEMPORARY),
         frozenset(_listed(tree)),
-        frozenset(int(t.name.removeprefix(OTHER)) for t in rewritten.find_all(exp.Table) if not t.db and t.name.startswith(OTHER)),
+        others,
     )
+
+
+def _check_with_others(tree: exp.Query) -> None:
+    """Raises 0A000 for what a query that also reads other relations cannot have: locks, and division, which DuckDB does in floats."""
+    for kind, what in ((exp.Lock, "FOR UPDATE and FOR SHARE"), (exp.Div, "/"), (exp.Mod, "%")):
+        if tree.find(kind) is not None:
+            raise errors.FeatureNotSupported(f"{what} in a query of the system catalog and of other relations at once is not supported")
 
 
 def too_many_joins() -> errors.TailgateError:

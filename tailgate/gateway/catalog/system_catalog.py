@@ -18,7 +18,7 @@ from tailgate.gateway.catalog.functions.catalog_functions import Functions
 from tailgate.gateway.catalog.functions.object_names import Facts, Session
 from tailgate.gateway.catalog.relations import database
 from tailgate.gateway.catalog.rewrite import SAME
-from tailgate.gateway.catalog.tables import OTHER, readable_columns
+from tailgate.gateway.catalog.tables import OTHER, TEMPORARY, readable_columns
 from tailgate.lake import errors
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.schemas import TAILGATE
@@ -250,5 +250,5 @@ def _create(connection: duckdb.DuckDBPyConnection, others: Mapping[int, pa.Table
     """Creates the tables of user's relations for this connection."""
     for id, rows in others.items():
         connection.register("__rows", rows)
-        connection.execute(f"CREATE TEMP TABLE {OTHER}{id} AS SELECT * FROM __rows")
+        connection.execute(f"CREATE TEMP TABLE {TEMPORARY}.{OTHER}{id} AS SELECT * FROM __rows")
         connection.unregister("__rows")

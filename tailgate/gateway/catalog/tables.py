@@ -1,6 +1,6 @@
 """Rewrites FROM of a catalog query for DuckDB: names of relations, and functions that return rows.
 
-pg_catalog.pg_class, pg_class ──► pg.pg_class      information_schema.x ──► information.x      a user's relation ──► other_<id>
+pg_catalog.pg_class, pg_class ──► pg.pg_class      information_schema.x ──► information.x      a user's relation ──► temp.other_<id>
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Collection
 from sqlglot import exp
 
 from tailgate.gateway.catalog.output_names import output_name
-from tailgate.gateway.catalog.relations.database import relations, table_name
-from tailgate.gateway.catalog.trees import call, folded
+from tailgate.gateway.catalog.relations.database import array_columns, relations, scalar_columns, table_name
+from tailgate.gateway.catalog.trees import call, folded, is_word
 from tailgate.lake.catalog import Catalog, Item, hidden_positions
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, UndefinedFunction, UndefinedTable
@@ -30,9 +30,11 @@ LISTED = {"pg_get_keywords": "pg_keywords", "pg_show_all_settings": "pg_settings
 # Functions in FROM that return rows, whose fields are columns, and the functions of `rewrite` that return the list of these rows.
 ROWS = {"aclexplode": "acl_entries", "_pg_expandarray": "expanded_array"}
 RECORD_SETS = ("json_to_recordset", "jsonb_to_recordset")  # functions in FROM with a list of column definitions
-OTHER = "other_"  # begins the name of the table with the rows of a relation that is not one of the system catalog
-# Types of columns of such relations: their stored form is that of the system catalog.
-TYPES = frozenset("bool int2 int4 int8 float4 float8 text varchar bpchar date timestamp timestamptz".split())
+# DuckDB's schema of the tables with the rows of relations that are not those of the system catalog, and the begin of their names.
+TEMPORARY, OTHER = "temp", "other_"
+# Types of columns of such relations: their stored form and their comparisons are those of the system catalog.
+TYPES = frozenset("bool int2 int4 int8 float4 float8 text varchar date timestamp timestamptz".split())
+SYSTEM_COLUMNS = frozenset({"ctid", "cmax", "cmin", "tableoid", "xmax", "xmin"})
 TABLE_FUNCTIONS = ("ExplodingGenerateSeries", "Unnest", "Explode", "GenerateSeries")
 
 
@@ -72,7 +74,7 @@ def place_table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> No
     if other is not None and other.is_relation:
         _check_columns(table, other)
         table.set("this", exp.to_identifier(f"{OTHER}{other.id}"))
-        table.set("db", None)
+        table.set("db", exp.to_identifier(TEMPORARY))
         table.set("catalog", None)
         if not table.alias:
             table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
@@ -80,25 +82,47 @@ def place_table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> No
     raise UndefinedTable(f'relation "{f"{schema}.{name}" if schema else name}" does not exist', position=table.this.meta.get("start"))
 
 
+def other_relations(tree: exp.Expr) -> frozenset[int]:
+    """Returns the ids of the relations of a query for DuckDB that are not those of the system catalog."""
+    return frozenset(int(table.name.removeprefix(OTHER)) for table in tree.find_all(exp.Table) if table.db == TEMPORARY)
+
+
 def readable_columns(relation: Item) -> tuple[Field, ...]:
     """Returns the columns of a user's relation that a query of the system catalog can read: those of SELECT * with one of `TYPES`."""
+    return tuple(column for column in _shown_columns(relation) if column.type.name in TYPES and not column.type.is_array)
+
+
+def _shown_columns(relation: Item) -> list[Field]:
     hidden = hidden_positions(relation)
-    shown = (column for i, column in enumerate(relation.columns) if i not in hidden and not column.is_dropped)
-    return tuple(column for column in shown if column.type.name in TYPES and not column.type.is_array)
+    return [column for i, column in enumerate(relation.columns) if i not in hidden and not column.is_dropped]
 
 
 def _check_columns(table: exp.Table, relation: Item) -> None:
-    """Raises 0A000 if the query may read a column of a user's relation whose type the system catalog does not have."""
-    select, readable = table.find_ancestor(exp.Select), readable_columns(relation)
-    every = select is not None and any(item.is_star for item in select.expressions)
-    named = {folded(column.this) for column in table.root().find_all(exp.Column)}
+    """Raises 0A000 if the query may read more of a user's relation than its `readable_columns`: other columns, or whole rows."""
+    query, select, readable = table.root(), table.find_ancestor(exp.Select), readable_columns(relation)
+    name = table.alias_or_name if table.alias else relation.name
+    columns, joins = list(query.find_all(exp.Column)), list(query.find_all(exp.Join))
+    own = {column.name for column in relation.columns if not column.is_dropped}
+    known = own | scalar_columns() | array_columns()
+    named = {folded(column.this) for column in columns} | {folded(column) for join in joins for column in join.args.get("using") or ()}
+    shown = _shown_columns(relation)
+    is_star = select is not None and any(item.is_star for item in select.expressions)
+    if is_star or table.alias_column_names or any(join.method == "NATURAL" for join in joins):
+        named |= {column.name for column in shown}
     for column in relation.columns:
-        is_read = not column.is_dropped and (every or column.name in named)
-        if column not in readable and (is_read or not readable):
-            raise FeatureNotSupported(
-                f'a query of the system catalog and of column "{column.name}" of type {column.type} at once is not supported',
-                hint=f"Select the other columns of {relation.name}.",
-            )
+        if column.name in named & own and column not in readable:
+            raise _unreadable(f'column "{column.name}" of type {column.type}', f"Select the other columns of {relation.name}.")
+    for reference in columns:
+        if reference.table == name and folded(reference.this) in SYSTEM_COLUMNS - own:
+            raise _unreadable(f'column "{reference.name}" of relation "{relation.name}"')
+        if not reference.table and folded(reference.this) == name and not is_word(reference) and name not in known:
+            raise _unreadable(f'whole rows of relation "{relation.name}"')
+    if not readable or len({column.name.lower() for column in readable}) < len(readable):  # DuckDB's names have no case
+        raise _unreadable(f'relation "{relation.name}"', "Create a view of it with other columns.")
+
+
+def _unreadable(what: str, hint: str | None = None) -> FeatureNotSupported:
+    return FeatureNotSupported(f"a query of the system catalog and of {what} at once is not supported", hint=hint)
 
 
 def _derived(table: exp.Table) -> None:

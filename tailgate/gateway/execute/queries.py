@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailgate.gateway.catalog.catalog_query import CatalogQuery
 from tailgate.gateway.catalog.system_catalog import Outside
@@ -30,7 +31,7 @@ from tailgate.gateway.settings.settings import milliseconds
 from tailgate.gateway.writes.rows.query import Query, numbered
 from tailgate.gateway.writes.rows.row_queries import RowQueries, arguments_of
 from tailgate.lake import errors as e
-from tailgate.lake.catalog import hidden_positions
+from tailgate.lake.catalog import Item, hidden_positions
 from tailgate.lake.catalog.schemas import TAILGATE, is_logged, is_system, is_temporary
 from tailgate.lake.keywords import quoted
 from tailgate.lake.readers.failed import failure
@@ -126,8 +127,9 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
     if bound.is_catalog:
         body: CatalogBound = bound.body
         query = session.access.authorize(body.query)
+        others = [session.catalog.items[id] for id in sorted(body.query.others)]
         status = await session.control.status() if body.query.asks_engine else {}
-        outside = Outside(status, {id: await _all_rows(session, id) for id in sorted(body.query.others)})
+        outside = Outside(status, await _all_rows(session, others, statement.as_of) if others else {})
         system = CatalogSession(session)
         return TableRows(columns, await serving.system.run(query, body.described, values, system, session.catalog, outside))
     assert bound.prepared is not None
@@ -161,21 +163,29 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
         return TableRows(columns, await _run(session, plan, bound.body, values, snapshot))
 
 
-async def _all_rows(session: Session, id: int) -> pa.Table:
-    """Returns the rows of a relation for a query of the system catalog. Raises 54000 if there are too many."""
-    item = session.catalog.items[id]
-    name = s.Name(item.name, session.catalog.schema_of(item).name)
-    names = [column.name for column in readable_columns(item)]
-    text = f"SELECT {', '.join(map(quoted, names))} FROM {name.sql} LIMIT {OTHER_ROWS_MAX + 1}"
+async def _all_rows(session: Session, items: Sequence[Item], as_of: s.Time | None) -> dict[int, pa.Table]:
+    """Returns the rows of relations at one time, by id, for a query of the system catalog. Raises 54000 if there are too many."""
+    fields = [(number, column) for number, item in enumerate(items) for column in readable_columns(item)]
+    queries = []
+    for number, item in enumerate(items):
+        columns = (quoted(column.name) if of == number else f"NULL::{column.type}" for of, column in fields)
+        name = s.Name(item.name, session.catalog.schema_of(item).name)
+        limited = f"SELECT {number}, {', '.join(columns)} FROM {name.sql} LIMIT {OTHER_ROWS_MAX + 1}"
+        queries.append(f"SELECT * FROM ({limited}) AS rows")
+    text = " UNION ALL ".join(queries)
     statement = s.parse(text, "postgresql")
     assert isinstance(statement, s.Select)
     bound = await bind_select(session, Bound(statement, statement, text, catalog=session.catalog), statement, ())
-    rows = await select(session, bound, statement, ())
-    table = await rows.fetch(None)
-    if table.num_rows > OTHER_ROWS_MAX:
-        detail = f"At most {OTHER_ROWS_MAX:,} rows of it are read."
-        raise e.ProgramLimitExceeded(f'"{item.name}" is too large for a query of the system catalog', detail=detail)
-    return table.rename_columns(names)
+    table = await (await select(session, bound, replace(statement, as_of=as_of), ())).fetch(None)
+    tables = {}
+    for number, item in enumerate(items):
+        positions = [1 + place for place, (of, _) in enumerate(fields) if of == number]
+        rows = table.filter(pc.equal(table.column(0), number)).select(positions)
+        if rows.num_rows > OTHER_ROWS_MAX:
+            detail = f"At most {OTHER_ROWS_MAX:,} rows of it are read."
+            raise e.ProgramLimitExceeded(f'"{item.name}" is too large for a query of the system catalog', detail=detail)
+        tables[item.id] = rows.rename_columns([fields[position - 1][1].name for position in positions])
+    return tables
 
 
 async def _with_values(session: Session, calls: tuple[SessionCall, ...], values: Sequence[object]) -> Sequence[object]:

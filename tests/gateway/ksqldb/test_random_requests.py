@@ -25,6 +25,7 @@ from tests.gateway.ksqldb.random_requests import Request, request
 from tests.gateway.ksqldb.world import STREAM, TABLE, Api, KsqldbWorld
 
 FAST, LONG = int(os.environ.get("TAILGATE_FUZZ", 400)), 1_000_000
+DAY_S = 86_400.0  # a million requests take many hours
 ITEMS_EVERY = 2_000  # requests, after which their streams and tables are dropped
 ANSWER_S = 30.0
 STREAM_S = 0.05  # wait for the end of a response that may have none
@@ -211,5 +212,6 @@ def test_random_requests(alone: Api, seed: int, errors: Errors) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(DAY_S)
 def test_a_million_random_requests(alone: Api, seed: int, errors: Errors) -> None:
     print(send_all(alone, seed, LONG, errors))

@@ -36,7 +36,6 @@ DELIVER = """
 import sys, time
 from tailgate.lake.folder import Lake
 from tailgate.operations.watch.delivery import Deliverer
-from tailgate.operations.watch.targets import topics
 from tailgate.operations.watch.targets.topics import Topic
 path, brokers, topic, newest = sys.argv[1:]
 lake = Lake(path)
