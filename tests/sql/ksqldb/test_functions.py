@@ -14,8 +14,10 @@ from tailgate.sql.bind import bind_query
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, expression
 from tailgate.sql.ksqldb.functions import AGGREGATE_NAMES, ROWS, TABLE_NAMES
+from tailgate.sql.ksqldb.queries.groups import Grouping
 from tailgate.sql.ksqldb.queries.scope import Scope
 from tailgate.sql.ksqldb.queries.translation import Translator
+from tailgate.sql.ksqldb.typed.values import Typed
 from tailgate.sql.render.duckdb import render
 from tests.sql.ksqldb import function_page
 from tests.sql.ksqldb.function_examples import ARROW, FILE, NO_COLUMNS, Example, bound, examples, shown
@@ -65,6 +67,16 @@ def test_a_boolean_column_that_is_null_decides_and_and_or(text: str, values: lis
     table = ", ".join(f"({a}::boolean, {b}::boolean, {i}, {s})" for a, b, i, s in rows)
     query = bind_query(f"SELECT {value} AS x, coalesce({condition}, false) AS y FROM (VALUES {table}) AS v (a, b, i, s)", Catalog())
     assert engine.execute(render(query.plan)).fetchall() == [(value, value is True) for value in values]
+
+
+def test_a_key_of_a_group_is_an_operand_of_or() -> None:
+    """Its own operands have no values in a group."""
+    key = expression(KsqldbCursor("a OR b"))
+    scope = Scope({"a": types.BOOLEAN, "b": types.BOOLEAN}, ("v",))
+    translator = Translator(scope, grouping=Grouping({}, {key: Typed("k", types.BOOLEAN)}))
+    parsed = expression(KsqldbCursor("a OR b OR COUNT(*) > 1"))
+    assert translator.expression(parsed).text == "(k OR coalesce((count(*) > 1), false))"
+    assert translator.where(parsed) == "(k OR (count(*) > 1))"
 
 
 def test_queries_of_earlier_versions_keep_their_values(engine: duckdb.DuckDBPyConnection) -> None:

@@ -111,12 +111,13 @@ def logical(sign: str, operands: Sequence[Typed], position: int) -> Typed:
     return condition(f" {sign.upper()} ".join(o.text for o in operands), operands)
 
 
-def in_order(operation: Operation, translated: Callable[[Expression], Typed]) -> Typed:
-    """Returns AND or OR. `translated`: returns an operand as a value or a condition. Raises 42804 for other types than BOOLEAN.
+def in_order(operation: Operation, translated: Callable[[Expression], Typed], is_key: Callable[[Expression], bool]) -> Typed:
+    """Returns AND or OR. Raises 42804 for other types than BOOLEAN.
 
-    ksqlDB evaluates the operands in order. A column that is NULL makes the result NULL, unless an operand before it decides.
+    `translated`: returns an operand as a value or a condition. `is_key`: whether an expression is one of GROUP BY, whose operands have
+    no values. ksqlDB evaluates the operands in order. A column that is NULL makes the result NULL, unless an operand before it decides.
     """
-    sign, (*first, last) = operation.operator, _chain(operation)
+    sign, (*first, last) = operation.operator, _chain(operation, is_key)
     if not any(map(_is_in_column, first)):
         return logical(sign, list(map(translated, operation.operands)), operation.position)
     operands = [translated(operand) for operand in (*first, last)]
@@ -135,11 +136,11 @@ def _check_boolean(sign: str, operands: Sequence[Typed], position: int) -> None:
             raise DatatypeMismatch(f"{sign.upper()} expects BOOLEAN, got: {types.in_schema(operand.type)}", position=position)
 
 
-def _chain(operation: Operation) -> list[Expression]:
+def _chain(operation: Operation, is_key: Callable[[Expression], bool]) -> list[Expression]:
     """Returns the operands of a AND b AND c, or of a OR b OR c."""
     left: Expression = operation
     operands: list[Expression] = []
-    while isinstance(left, Operation) and left.operator == operation.operator:
+    while isinstance(left, Operation) and left.operator == operation.operator and not is_key(left):
         left, right = left.operands
         operands.append(right)
     return [left, *reversed(operands)]
