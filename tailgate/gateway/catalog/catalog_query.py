@@ -27,13 +27,13 @@ from tailgate.lake.catalog.schemas import TAILGATE
 from tailgate.lake.system_relations import COLUMNS
 from tailgate.lake.types import BY_OID, Field, Type
 from tailgate.sql.authorization import SELECT, SUPERUSER, Demand
+from tailgate.sql.binder.types.parameters import parameter_number
 from tailgate.sql.functions.advisory_locks import ACTIONS
 from tailgate.sql.plan.session_calls import SEQUENCE_FUNCTIONS
 
 # Of a query of the system catalog. The longest one seen from a client has 9,000 characters.
 CHARACTERS_MAX = 65_536
 JOINS_MAX = 50  # of any query: DuckDB plans 50 joins in less than a second, 100 in a minute
-PARAMETERS_MAX = 65_535  # the maximum of a Bind message
 
 
 def catalog_tree(text: str) -> exp.Query | None:
@@ -213,7 +213,7 @@ def parameters(tree: exp.Expr, oids: Sequence[int]) -> tuple[Type, ...]:
     """Returns the types of $1, $2, …: from a cast or a comparison, otherwise text."""
     types_by_number: dict[int, str] = {}
     for parameter in tree.find_all(exp.Parameter):
-        number, kind = int(parameter.this.name), "text"
+        number, kind = parameter_number(parameter.this.name), "text"
         parent = parameter.parent
         if isinstance(parent, exp.Cast):
             kind = type_name(parent.to).strip('"')
@@ -230,8 +230,6 @@ def parameters(tree: exp.Expr, oids: Sequence[int]) -> tuple[Type, ...]:
             types_by_number[number] = kind
     client_types = {n: BY_OID[oid] for n, oid in enumerate(oids, 1) if oid in BY_OID}
     most = max([len(oids), *types_by_number])
-    if most > PARAMETERS_MAX or min(types_by_number, default=1) < 1:
-        raise errors.UndefinedParameter(f"there is no parameter ${most if most > PARAMETERS_MAX else min(types_by_number)}")
     return tuple(client_types.get(n) or type_of(types_by_number.get(n, "text")) for n in range(1, most + 1))
 
 

@@ -18,6 +18,7 @@ from tailgate.gateway.catalog.relations.database import relations
 from tailgate.gateway.catalog.tables import LISTED
 from tailgate.gateway.catalog.trees import folded, is_word, type_name
 from tailgate.lake.types import FACTS, Type
+from tailgate.sql.lexer.tokens import INTEGER_DIGITS_MAX
 
 # Types whose values are encoded like those of another type: oid, size, that other type.
 TOLD = {
@@ -271,7 +272,7 @@ def _type(node: exp.Expr | None, scope: Scope) -> str | None:
         case exp.Column():
             return "name" if is_word(node) else _column(node, scope) or XIDS.get(node.name.lower())
         case exp.Literal():
-            return "text" if node.is_string else "int4" if node.name.isdigit() and int(node.name) < 1 << 31 else None
+            return "text" if node.is_string else "int4" if node.name.isdigit() and len(node.name) <= INTEGER_DIGITS_MAX and int(node.name) < 1 << 31 else None
         case exp.Null() | exp.DPipe() | exp.JSONExtractScalar():
             return "text"
         case exp.Boolean() | exp.Connector() | exp.Predicate() | exp.Not():

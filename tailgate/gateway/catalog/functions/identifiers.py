@@ -12,8 +12,10 @@ from tailgate.gateway.catalog.relations import rows
 from tailgate.gateway.catalog.relations.signatures import signatures
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.catalog.schemas import TEMPORARY, TEMPORARY_ID
-from tailgate.lake.errors import InvalidSchemaName, UndefinedFunction, UndefinedObject, UndefinedTable
+from tailgate.lake.errors import InvalidSchemaName, NumericValueOutOfRange, UndefinedFunction, UndefinedObject, UndefinedTable
 from tailgate.lake.intervals import interval_name
+from tailgate.lake.types import OID
+from tailgate.values.registry import read_text
 
 VISIBLE = ("ts_config", "ts_dict", "ts_parser", "ts_template", "opfamily", "conversion")
 
@@ -106,8 +108,8 @@ class IdentifierFunctions(FunctionGroup):
         return quoted(self.facts.namespaces[oid])
 
     def regclass_in(self, text: str) -> int:
-        if text.isdecimal():
-            return int(text)
+        if (oid := _number(text)) is not None:
+            return oid
         parts = parse_name(text)
         for namespace in self.path() if len(parts) == 1 else [self.namespace(parts[-2])]:
             if (namespace, parts[-1]) in self.facts.by_name:
@@ -115,8 +117,8 @@ class IdentifierFunctions(FunctionGroup):
         raise UndefinedTable(f'relation "{".".join(parts)}" does not exist')
 
     def regtype_in(self, text: str) -> int:
-        if text.isdecimal():
-            return int(text)
+        if (oid := _number(text)) is not None:
+            return oid
         name = " ".join(name_text(text).split())
         base = re.sub(r"\s*\([^)]*\)", "", name.removesuffix("[]"))
         folded = base if base.startswith('"') and base != '"char"' else base.lower()
@@ -128,8 +130,8 @@ class IdentifierFunctions(FunctionGroup):
         return oid
 
     def regproc_in(self, text: str) -> int:
-        if text.isdecimal():
-            return int(text)
+        if (oid := _number(text)) is not None:
+            return oid
         called, _, types = text.partition("(")
         name = parse_name(called)[-1]
         oids = [oid for oid, (n, _) in self.facts.functions.items() if n == name]
@@ -148,7 +150,8 @@ class IdentifierFunctions(FunctionGroup):
         return f"{quoted(self.facts.functions[oid][0])}({','.join(types)})"
 
     def regnamespace_in(self, text: str) -> int:
-        return int(text) if text.isdecimal() else self.namespace(parse_name(text)[-1])
+        oid = _number(text)
+        return self.namespace(parse_name(text)[-1]) if oid is None else oid
 
     def namespace(self, name: str) -> int:
         """Returns the oid of a schema. Raises 3F000."""
@@ -199,7 +202,7 @@ class IdentifierFunctions(FunctionGroup):
     def _or_none(self, function: Callable[[str], int], text: str) -> int | None:
         try:
             return function(text)
-        except (UndefinedTable, UndefinedObject, UndefinedFunction, InvalidSchemaName):
+        except (UndefinedTable, UndefinedObject, UndefinedFunction, InvalidSchemaName, NumericValueOutOfRange):
             return None
 
     def _visible(self, row: tuple[Any, ...] | None, namespace: int) -> bool | None:
@@ -211,3 +214,9 @@ class IdentifierFunctions(FunctionGroup):
         if kind in words:
             return f"{words[kind]} {self.facts.functions[oid][0] + '()' if oid in self.facts.functions else 'plpgsql'}"
         return f"table {self.regclass_out(oid)}" if kind == rows.CLASS else f"object {oid}"
+
+
+def _number(text: str) -> int | None:
+    """Returns the oid that a text is instead of a name, or None. Raises 22003 for a number that is too large."""
+    oid: int | None = read_text(text, OID) if text.isascii() and text.isdecimal() else None
+    return oid

@@ -48,7 +48,13 @@ OTHER_DATABASES = {
     **dict.fromkeys(("template1", "1", "template0", "4"), frozenset(("CONNECT",))),
     **dict.fromkeys(("postgres", "5"), frozenset(("CONNECT", "TEMPORARY"))),
 }
+OID_DIGITS_MAX = 10
 SECRET = {"pg_authid": "table", "pg_shadow": "view"}  # catalog relations that only superusers may read
+
+
+def _is_number(text: str) -> bool:
+    """Returns whether a text may be an oid or the number of a column."""
+    return text.isdecimal() and len(text) <= OID_DIGITS_MAX
 
 
 def _unquoted(name: str) -> str:
@@ -78,7 +84,7 @@ class Privileges(FunctionGroup):
         catalog = self.facts.catalog
         if not catalog.has_roles:
             return self._session.role
-        if role.isdecimal() and int(role) in catalog.all_roles():
+        if _is_number(role) and int(role) in catalog.all_roles():
             return catalog.all_roles()[int(role)]
         return catalog.all_roles()[0] if role == "public" else catalog.role(role)
 
@@ -109,7 +115,7 @@ class Privileges(FunctionGroup):
         if item is None:
             return self._has(role, oid, words, None)
         position = next((i for i, field in enumerate(item.columns) if field.name == column), None)
-        if position is None and column.removeprefix("-").isdecimal():
+        if position is None and _is_number(column.removeprefix("-")):
             position = int(column) - 1
             if not 0 <= position < len(item.columns) or item.columns[position].is_dropped:
                 return None
@@ -138,7 +144,7 @@ class Privileges(FunctionGroup):
         return self._holds(grantee, words, oid)
 
     def has_schema_privilege(self, role: str | None, schema: str, privileges: str) -> bool:
-        oid = int(schema) if schema.isdecimal() else self.regnamespace_in(schema)
+        oid = self.regnamespace_in(schema)
         words = _privileges(privileges, SCHEMA_PRIVILEGES)
         grantee = self._role(role)
         if oid in self.facts.catalog.all_schemas() and oid not in SYSTEM:
@@ -179,7 +185,7 @@ class Privileges(FunctionGroup):
             match = ACL_ITEM.fullmatch(item)
             if match is None:
                 raise InvalidTextRepresentation(f'invalid access list entry: "{item}"')
-            grantee, grantor = (roles.get(_unquoted(name), int(name) if name.isdecimal() else PUBLIC_ID) for name in match.group(1, 3))
+            grantee, grantor = (roles.get(_unquoted(name), int(name) if _is_number(name) else PUBLIC_ID) for name in match.group(1, 3))
             held = re.findall(r"(.)(\*?)", match[2])
             rows += [
                 {"grantor": grantor, "grantee": grantee, "privilege_type": word, "is_grantable": option == "*"}

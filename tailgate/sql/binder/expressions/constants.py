@@ -14,6 +14,7 @@ from tailgate.lake.types import BIT, BOOL, INT4, INT8, UNKNOWN
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.name_lookup import find_argument
 from tailgate.sql.binder.types.literals import literal, numeric_of
+from tailgate.sql.binder.types.parameters import parameter_number
 from tailgate.sql.grammar.names import position
 from tailgate.sql.lexer.tokens import INTEGER_DIGITS_MAX
 from tailgate.sql.plan import (
@@ -50,12 +51,10 @@ def bind_boolean(binder: ExpressionBinder, node: exp.Boolean) -> Scalar:
 
 
 def bind_parameter(binder: ExpressionBinder, node: exp.Parameter) -> Scalar:
-    if len(node.name) > INTEGER_DIGITS_MAX:
-        raise UndefinedParameter(f"there is no parameter ${node.name}", position=position(node))
-    number = int(node.name)
+    number = parameter_number(node.name, position(node))
     if (argument := find_argument(binder, number, position(node))) is not None:
         return argument
-    if number < 1 or number > 65535 or not binder.parameters.allowed:
+    if not binder.parameters.allowed:
         raise UndefinedParameter(f"there is no parameter ${number}", position=position(node))
     return binder.parameters.at(number, position(node))
 

@@ -19,7 +19,7 @@ from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import Literal, Scalar
 
-TID = re.compile(r"\s*\((\d+),(\d+)\)\s*")
+TID = re.compile(r"\s*\((\d{1,10}),(\d{1,5})\)\s*")
 
 
 def bind_range(binder: ExpressionBinder, node: exp.Between) -> Scalar | None:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.lake.errors import AmbiguousParameter
+from tailgate.lake.errors import AmbiguousParameter, UndefinedParameter
 from tailgate.lake.types import GENERAL, UNKNOWN, Type
+from tailgate.sql.lexer.tokens import INTEGER_DIGITS_MAX
 from tailgate.sql.numeric_types import may_be_general, of_array_literal
 from tailgate.sql.plan import Parameter
+
+PARAMETERS_MAX = 65_535  # the maximum of a Bind message
+
+
+def parameter_number(digits: str, position: int | None = None) -> int:
+    """Returns the number of a parameter, whose text is $ and these digits. Raises 42P02 for one that no Bind message has."""
+    if len(digits) > INTEGER_DIGITS_MAX or not 1 <= int(digits) <= PARAMETERS_MAX:
+        raise UndefinedParameter(f"there is no parameter ${digits}", position=position)
+    return int(digits)
 
 
 class Parameters:

@@ -24,6 +24,7 @@ from tailgate.sql.binder.queries.output_columns import column_name
 from tailgate.sql.binder.queries.queries import values_plan
 from tailgate.sql.binder.scope import Named, Scope, Source, Table, placed
 from tailgate.sql.binder.types.coercion import coerce
+from tailgate.sql.binder.types.parameters import parameter_number
 from tailgate.sql.binder.writes.arbiters import arbiter_of, columns_of_arbiter
 from tailgate.sql.binder.writes.copying import copied_columns
 from tailgate.sql.binder.writes.index_expressions import stored_value
@@ -150,7 +151,7 @@ class Writes(RowValues):
         shown = tree.expressions if isinstance(tree, exp.Select) else []
         for i, (target, node) in enumerate(zip(targets, shown, strict=False)):
             if isinstance(node, exp.Parameter) and not (columns and columns[i].path):  # a parameter without a type gets the column's type
-                parameter = self.parameters.at(int(node.name), position(node))
+                parameter = self.parameters.at(parameter_number(node.name, position(node)), position(node))
                 if parameter.type == UNKNOWN:
                     coerce(parameter, table.columns[target].type, self.parameters, "assignment")
         body = self.level.queries.query(tree, self.names)

@@ -312,7 +312,7 @@ class _Reader:
                 detail=f"Field requires {width} characters, but only {end - start} could be parsed.",
             )
         self.at = end
-        number = int(digits)
+        number = int(digits[:64])
         if not -(2**31) <= number < 2**31:
             raise DatetimeFieldOverflow(f'value for "{p.spelling}" in source string is out of range')
         return number
