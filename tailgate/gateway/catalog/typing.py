@@ -272,7 +272,9 @@ def _type(node: exp.Expr | None, scope: Scope) -> str | None:
         case exp.Column():
             return "name" if is_word(node) else _column(node, scope) or XIDS.get(node.name.lower())
         case exp.Literal():
-            return "text" if node.is_string else "int4" if node.name.isdigit() and len(node.name) <= INTEGER_DIGITS_MAX and int(node.name) < 1 << 31 else None
+            if node.is_string:
+                return "text"
+            return "int4" if node.name.isdigit() and len(node.name) <= INTEGER_DIGITS_MAX and int(node.name) < 1 << 31 else None
         case exp.Null() | exp.DPipe() | exp.JSONExtractScalar():
             return "text"
         case exp.Boolean() | exp.Connector() | exp.Predicate() | exp.Not():
