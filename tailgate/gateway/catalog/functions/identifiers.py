@@ -218,5 +218,5 @@ class IdentifierFunctions(FunctionGroup):
 
 def _number(text: str) -> int | None:
     """Returns the oid that a text is instead of a name, or None. Raises 22003 for a number that is too large."""
-    oid: int | None = read_text(text, OID) if text.isascii() and text.isdecimal() else None
-    return oid
+    oid = read_text(text, OID) if text.isascii() and text.isdecimal() else None
+    return oid if isinstance(oid, int) else None
