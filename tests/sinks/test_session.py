@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.lake.errors import ConnectionFailure, TailgateError
-from tailgate.sinks import progress
+from tailgate.sinks import progress, topics
 from tailgate.sinks import session as session_module
 from tailgate.sinks.envelope import Event
 from tailgate.sinks.failures import Fenced, Replaced
@@ -169,6 +169,20 @@ def test_an_absent_broker_is_named(lake_id: str, monkeypatch: pytest.MonkeyPatch
     assert caught.value.retriable
     assert time.monotonic() - started < 7
     session.close()
+
+
+def test_a_broker_that_does_not_know_a_new_leader_yet(kafka: Kafka, lake_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy broker may answer about a new topic that the client has a newer epoch of its leader."""
+    errors, ends = [KafkaException(KafkaError(KafkaError.UNKNOWN_LEADER_EPOCH))], topics.ends
+
+    def answer(*arguments: Any) -> Any:
+        if errors:
+            raise errors.pop()
+        return ends(*arguments)
+
+    monkeypatch.setattr(topics, "ends", answer)
+    opened(kafka, lake_id).close()
+    assert not errors
 
 
 def test_a_topic_is_made_with_its_partitions(kafka: Kafka, lake_id: str) -> None:

@@ -20,6 +20,7 @@ from tailgate.gateway.mirrors.incoming import incoming
 from tailgate.gateway.mirrors.overlay import BASE
 from tailgate.gateway.serving.fetching import fetched
 from tailgate.gateway.serving.prepared import ChangeQuery, Prepared, changes_of
+from tailgate.lake.errors import OutOfMemory
 from tailgate.lake.types import BYTEA, WEIGHT, Field, arrow_schema
 from tailgate.sql import plan
 from tailgate.sql.functions.entry import Function
@@ -80,14 +81,14 @@ class LiveQuery:
     def first(self, connection: duckdb.DuckDBPyConnection) -> pa.Table | None:
         """Returns the same of the first rows of the mirror, one more than are kept. Returns None after an error.
 
-        The statement may not have this error, because it computes fewer rows.
+        The statement may not have this error, because it computes and returns fewer rows.
         """
         order = "" if self.part is None else f" ORDER BY c{len(self.computed) - 1}"
         try:
             return self._evaluated(connection, self.mirror, {}, f"{order} LIMIT {self.kept + 1}")
         except (duckdb.InterruptException, duckdb.CatalogException):
             raise
-        except duckdb.Error:
+        except (duckdb.Error, OutOfMemory):
             return None
 
     def _evaluated(self, connection: duckdb.DuckDBPyConnection, source: str, parameters: Mapping[str, object], end: str = "") -> pa.Table:
@@ -152,6 +153,7 @@ def _with_sort_key(sort: plan.Sort, shown: Sequence[int]) -> plan.Project:
     terms += columns
     directions += ["ASC NULLS LAST"] * len(columns)
     parts = ", ".join(f"{{{n}}}, '{direction}'" for n, direction in enumerate(directions))
+    # with the empty text the sort key of a few numbers is a text of bytes, too: without it, DuckDB returns an integer
     function = Function("order", ("any",) * len(terms), "bytea", duckdb=f"create_sort_key({parts}, '', 'ASC NULLS LAST')", strict=False)
     expressions: list[plan.Scalar] = [*(columns[i] for i in shown), plan.Call(function, tuple(terms), BYTEA)]
     return plan.Project(sort.input, tuple(expressions), (*(sort.columns[i] for i in shown), SORT_KEY))

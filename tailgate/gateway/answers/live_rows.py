@@ -23,7 +23,7 @@ from tailgate.lake.types import WEIGHT
 
 CHANGES_MAX = 5_000  # rows that are applied at once; to encode more takes longer than a poll may wait
 CHANGES_BYTES_MAX = 1 << 20  # of these rows, for the same reason
-BYTES_MAX = 2 << 20  # of these rows and their sort keys
+BYTES_MAX = 2 << 20  # of the rows of a poll, with their copies and sort keys
 ROW_BYTES = 150  # memory of a row besides its bytes
 
 Row = tuple[bytes, bytes]  # the sort key, empty for rows without an order, and the DataRow
@@ -36,7 +36,7 @@ class LiveRows:
     def __init__(self, query: LiveQuery, encoder: RowEncoder, n: int) -> None:
         self._query, self._encoder = query, encoder
         self.n = n
-        self.bytes = 0  # the memory of the rows, approximately
+        self.bytes = 0  # of the rows, with their copies, and their memory, approximately
         self._copies: dict[Row, int] = {}
         self._order: list[Row] = []  # the same rows, if they have an order
         self._total = 0  # these rows with their copies
@@ -44,6 +44,8 @@ class LiveRows:
 
     def fill(self, rows: pa.Table) -> bool:
         """Sets the rows, those of `LiveQuery.first`. Returns whether they are enough, and not too many."""
+        if rows.nbytes > BYTES_MAX:
+            return False
         if rows.num_rows > self._query.kept:  # there may be others
             if self._query.part is None:
                 return False
@@ -115,11 +117,12 @@ class LiveRows:
         """Sets the number of copies of a row."""
         before = self._copies.pop(row, 0)
         self._total += copies - before
+        self.bytes += (copies - before) * len(row[1])
         if copies:
             self._copies[row] = copies
         if bool(copies) == bool(before):
             return
-        size = ROW_BYTES + len(row[0]) + len(row[1])
+        size = ROW_BYTES + len(row[0])
         self.bytes += size if copies else -size
         if self._query.part is not None:
             if copies:

@@ -229,15 +229,16 @@ class Lookups:
         if not entries or index.time < 0 or index.is_partial or prepared.catalog_n != self._serving.progress.catalog_n:
             return False
         errors = {item.errors for item in prepared.items if item.errors}
-        ticks: list[tuple[CachedEntry, NetChanges]] = []
+        ticks, rows = list[tuple[CachedEntry, NetChanges]](), 0
         for entry in entries:
             if entry.header.catalog is not None or not errors.isdisjoint(entry.relations) or not entry.is_quick(way.relation):
                 return False  # the follower ends, or needs a thread
             changes = entry.changes(way.relation)
-            if changes is not None and changes.num_columns != way.width + 1:
+            rows += 0 if changes is None else changes.num_rows
+            if rows > PIECE_ROWS or (changes is not None and changes.num_columns != way.width + 1):
                 return False
             ticks.append((entry, NetChanges(changes)))
-        if sum(net.rows for _, net in ticks) > PIECE_ROWS or not self._holds(sum(net.bytes for _, net in ticks)):
+        if not self._holds(sum(net.bytes for _, net in ticks)):
             return False
         for entry, net in ticks:
             for _ in index.apply(entry.header.n, entry.header.time, net):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 import time as clocks
 from collections import OrderedDict
@@ -174,7 +175,7 @@ class Polls:
         table = None if query is None else self._serving.mirrors.table_of(query.relation)
         if query is None or table is None:
             return None, 0
-        if table.rows > query.relation_rows_max:
+        if table.rows > query.relation_rows_max or _keeps_too_much(poll, query, table.rows):
             poll.live_query = None
             return None, 0
         n, time, rows = await self._serving.queries.read_at_entry(poll.query, query.first)
@@ -277,7 +278,7 @@ class Polls:
         state, rows, began = self._serving.progress.state, None, clocks.thread_time()
         try:
             rows = self._advanced(poll.query.plan, live, state)
-        except duckdb.Error:  # the next request raises it, if the statement has it
+        except (duckdb.Error, OutOfMemory):  # the next request raises it, if the statement has it
             pass
         except Exception:
             log.exception("the changes of a tick could not be applied to a poll")
@@ -328,10 +329,16 @@ class Polls:
 
 
 def _recognize(poll: Poll) -> None:
-    """Finds out whether ticks can update the rows of a poll. A statement that is not sent again does not need it."""
+    """Finds out whether ticks can update the rows of a poll, before it is run again."""
     if not poll.is_known:
         poll.is_known = True
         poll.live_query = live_query(poll.query.plan, poll.values) if poll.refreshed else None
+
+
+def _keeps_too_much(poll: Poll, query: LiveQuery, relation_rows: int) -> bool:
+    """Returns whether the rows up to LIMIT and those kept behind them are too large, if they are as wide as those of the last run."""
+    kept = min(query.kept, relation_rows) if query.stop < math.inf else poll.count
+    return len(poll.rows) * kept > POLL_BYTES_MAX * max(poll.count, 1)
 
 
 def _bytes_of(key: Hashable) -> int:

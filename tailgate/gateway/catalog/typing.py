@@ -272,9 +272,7 @@ def _type(node: exp.Expr | None, scope: Scope) -> str | None:
         case exp.Column():
             return "name" if is_word(node) else _column(node, scope) or XIDS.get(node.name.lower())
         case exp.Literal():
-            if node.is_string:
-                return "text"
-            return "int4" if node.name.isdigit() and len(node.name) <= INTEGER_DIGITS_MAX and int(node.name) < 1 << 31 else None
+            return "text" if node.is_string else _of_number(node.name)
         case exp.Null() | exp.DPipe() | exp.JSONExtractScalar():
             return "text"
         case exp.Boolean() | exp.Connector() | exp.Predicate() | exp.Not():
@@ -322,6 +320,11 @@ def _type(node: exp.Expr | None, scope: Scope) -> str | None:
             return _of_function(node)
         case _:
             return None
+
+
+def _of_number(text: str) -> str | None:
+    """Returns the type name of an integer literal, None if it is not an int4."""
+    return "int4" if text.isdigit() and len(text) <= INTEGER_DIGITS_MAX and int(text) < 1 << 31 else None
 
 
 def _plain(node: exp.Expr) -> bool:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import pytest
+
 from tailgate.engine.plan.rules import change
 from tailgate.engine.plan.rules.change import stateful
-from tailgate.engine.plan.views import catalog_graph, nodes
+from tailgate.engine.plan.views import catalog_graph, nodes, shared_joins
 from tailgate.engine.plan.views.replacements import replacement
 from tailgate.engine.plan.views.shared_joins import with_shared_joins
 from tailgate.engine.plan.views.sharing import Sharing
 from tailgate.engine.plan.views.streams import Streams
-from tailgate.lake.catalog import Catalog, Change, MaterializedView, Table, ready
+from tailgate.lake.catalog import Catalog, Change, MaterializedView, Source, Table, ready
 from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
+from tailgate.lake.catalog.formats import DeclaredColumn, Json
 from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.sql.bind import bind_query
 
@@ -25,16 +28,18 @@ GROUPS = "GROUP BY c.segment"
 def world() -> Catalog:
     amounts = (Field("id", INT8, False), Field("customer_id", INT8), Field("amount", INT8), Field("note", TEXT))
     segments = (Field("id", INT8, False), Field("segment", TEXT), Field("city", TEXT))
-    orders, customers = Table(ORDERS, "orders", amounts, (0,), stored=True), Table(CUSTOMERS, "customers", segments, (0,), stored=True)
+    declared = tuple(DeclaredColumn(field=column) for column in amounts)
+    orders = Source(ORDERS, "orders", amounts, topic="orders", channel="kafka/orders", value_format=Json(), declared=declared)
+    customers = Table(CUSTOMERS, "customers", segments, (0,), stored=True)
     return Catalog().apply(Change(put=(orders, customers)))
 
 
-def created(catalog: Catalog, query: str, rows: Mapping[int, int] | None = None) -> MaterializedView:
-    """Returns a view as it is chosen and numbered, before its fill. `rows`: the sizes of its inputs."""
+def created(catalog: Catalog, query: str, rows: Mapping[int, int] | None = None, offset: int = 0) -> MaterializedView:
+    """Returns a view as it is chosen and numbered, before its fill. `rows`: the sizes of its inputs. `offset`: its first order."""
     id = catalog.next_id
     bound = bind_query(query, catalog, view=True)
     item = MaterializedView(id, f"v{id}", bound.columns, None, True, id + 1, bound.depends, query=query, ready=False, sizes=rows)
-    return chosen(catalog, item)
+    return chosen(catalog, replace(item, starts={ORDERS: {"0": offset}}))
 
 
 def chosen(catalog: Catalog, item: MaterializedView) -> MaterializedView:
@@ -103,6 +108,25 @@ def test_joins_that_store_few_of_many_rows_stay_separate() -> None:
     rows = {ORDERS: 1_000_000, CUSTOMERS: 1_000}
     assert len(set(joins(of_queries(*queries, rows=rows)))) == 9
     assert len(set(joins(of_queries(*queries, rows={**rows, ORDERS: 100})))) < 9
+
+
+def test_views_that_begin_at_other_records_do_not_count() -> None:
+    """Views share operators only from the same record on, so each would have another join without filters."""
+    catalog = world()
+    for n in range(9):
+        catalog = filled(catalog, created(catalog, f"{QUERY} WHERE o.amount > {n} {GROUPS}", offset=n))
+    assert len(set(joins(catalog))) == 9
+    assert not any(view.join_columns for view in catalog.each(MaterializedView))
+
+
+def test_a_view_that_replaces_itself_chooses_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CREATE OR REPLACE with the same query gives views of earlier versions a shared join."""
+    with monkeypatch.context() as earlier:
+        earlier.setattr(shared_joins, "SEPARATE_MAX", 100.0)
+        catalog = of_queries(*(f"{QUERY} WHERE o.amount > {n} {GROUPS}" for n in range(9)))
+    view = max(catalog.each(MaterializedView), key=lambda i: i.id)
+    assert not view.join_columns
+    assert chosen(catalog, replacement(view, catalog.next_id, catalog.next_id)).join_columns
 
 
 def test_other_columns_need_another_join() -> None:

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tailgate.gateway.answers import polls
 from tests.gateway.serving.model_lake import ModelLake
+from tests.gateway.serving.polling import World
 
 
 @pytest.fixture
@@ -25,3 +27,17 @@ def run() -> Callable[..., None]:
         asyncio.run(limited())
 
     return run
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    world = World(tmp_path / "lake", monkeypatch)
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def slow(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    """A gateway that updates a poll however long it takes."""
+    monkeypatch.setattr(polls, "REFRESH_S_MAX", 60.0)
+    return world

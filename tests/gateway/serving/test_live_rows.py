@@ -8,87 +8,24 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Collection
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from tailgate.gateway.answers import live_queries, live_rows, polls
+from tailgate.gateway.answers import live_rows, polls
 from tailgate.gateway.mirrors import deferral
 from tailgate.gateway.mirrors.mirrors import Mirrors
-from tailgate.gateway.serving import queries as serving_queries
 from tailgate.gateway.serving.queries import Queries
-from tailgate.lake.types import FLOAT8, INT8, INTERVAL, TEXT, Field, Type
-from tests.gateway.serving.model_lake import ModelLake, Row
-from tests.tables.world import Served
+from tailgate.lake.types import FLOAT8, INT8, INTERVAL, Field, Type
+from tests.gateway.serving.model_lake import Row
+from tests.gateway.serving.polling import COLUMNS, World, row_of
 
-COLUMNS = {"id": INT8, "name": TEXT, "amount": FLOAT8, "price": Type("numeric", (12, 2))}
 SEVERAL = 3  # ticks with each number of rows
-
-
-class World:
-    """A gateway over a lake, and a client that polls. `runs`: how often the gateway has run a poll in DuckDB."""
-
-    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(serving_queries, "NOW_S_MAX", 60.0)
-        self.model = ModelLake(path)
-        self.served = Served(self.model.lake)
-        self.client = psycopg.connect(self.served.dsn, autocommit=True, prepare_threshold=None)
-        self.runs = 0
-        run = Queries.read_at_entry
-
-        async def counted(queries: Queries, *arguments: Any) -> Any:
-            self.runs += 1
-            return await run(queries, *arguments)
-
-        monkeypatch.setattr(Queries, "read_at_entry", counted)
-        monkeypatch.setattr(polls, "REFRESH_BUDGET_S", 60.0)
-
-    def tick(self, changes: dict[int, Sequence[tuple[Row, int]]]) -> None:
-        self.served.reach(self.model.tick(changes))
-
-    def rows(self, query: str, *, binary: bool = False) -> list[Any]:
-        return sorted(self.client.execute(query, binary=binary).fetchall(), key=repr)
-
-    def raw(self, query: str, binary: bool, values: Sequence[object] = (), *, is_block: bool = False) -> list[tuple[bytes | None, ...]]:
-        """Returns the rows as they were sent. `is_block`: those that a block reads, which are not cached."""
-        with self.client.transaction() if is_block else nullcontext():
-            result = self.client.execute(query, values, binary=binary).pgresult
-        assert result is not None
-        return [tuple(result.get_value(i, c) for c in range(result.nfields)) for i in range(result.ntuples)]
-
-    def cached(self) -> list[polls.Poll]:
-        cache: polls.Polls = self.served.serving.progress._callbacks[-1].__self__  # type: ignore[attr-defined]
-        return list(cache._polls.values())
-
-    def close(self) -> None:
-        self.client.close()
-        self.served.close()
-        self.model.writer.close()
-
-
-@pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    world = World(tmp_path / "lake", monkeypatch)
-    yield world
-    world.close()
-
-
-@pytest.fixture
-def slow(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
-    """A gateway that updates a poll however long it takes."""
-    monkeypatch.setattr(polls, "REFRESH_S_MAX", 60.0)
-    return world
-
-
-def row_of(chance: random.Random, id: int | None) -> Row:
-    price = chance.choice([None, Decimal(chance.randrange(1000)) / 100])
-    return id, chance.choice([None, "a", "ä", ""]), chance.choice([None, -0.0, 0.1, 1e300, float("inf")]), price
 
 
 @pytest.mark.parametrize("keyed", [True, False])
@@ -158,48 +95,6 @@ def test_rows_of_other_types(slow: World, seed: int) -> None:
                 assert Counter(live) == Counter(read)
                 assert live == read or "LIMIT" not in query
     assert slow.runs == 2 * len(queries)
-
-
-def test_the_first_of_many_rows(slow: World, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A poll with LIMIT keeps some more rows than it has, and is run again when too many of them have left."""
-    monkeypatch.setattr(live_queries, "KEPT_MIN", 2)
-    chance, item = random.Random(seed), slow.model.create("v", COLUMNS, None)
-    query = "SELECT id, name FROM v WHERE price < 9 ORDER BY amount DESC, id LIMIT 4 OFFSET 1"
-    for n in range(40):
-        now = slow.model.now[item.id]
-        removed = [(row, -now[row]) for row in chance.sample(list(now), len(now) // 3)]
-        slow.tick({item.id: [*removed, *((row_of(chance, 10 * n + i), chance.randint(1, 2)) for i in range(chance.choice([0, 1, 9])))]})
-        live, read = (slow.raw(query, False, is_block=is_block) for is_block in (False, True))
-        assert live == read
-    assert 0 < slow.runs < 38
-
-
-def test_polls_that_ticks_do_not_update(slow: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A poll with the error of a row is run again, and so is one with too many rows; both are right."""
-    monkeypatch.setattr(live_queries, "ROWS_MAX", 3)
-    monkeypatch.setattr(live_rows, "ROWS_MAX", 3)
-    item = slow.model.create("v", COLUMNS, (0,))
-    slow.tick({item.id: [((id, "a", None, None), 1) for id in (1, 2)]})
-    failing, many = "SELECT 10 / id FROM v ORDER BY id LIMIT 2", "SELECT id FROM v WHERE name = 'a' ORDER BY id"
-    for id in (7, 8):
-        assert slow.raw(failing, False) == [(b"10",), (b"5",)]
-        assert len(slow.rows(many)) == 2
-        slow.tick({item.id: [((id, "b", None, None), 1)]})
-    assert slow.runs == 2
-    slow.tick({item.id: [((0, "b", None, None), 1)]})
-    with pytest.raises(psycopg.errors.DivisionByZero):
-        slow.rows(failing)
-    slow.tick({item.id: [((0, "b", None, None), -1)]})
-    assert slow.raw(failing, False) == [(b"10",), (b"5",)]
-    for id in range(3, 6):
-        assert len(slow.rows(many)) == id - 1
-        slow.tick({item.id: [((id, "a", None, None), 1)]})
-    runs = slow.runs
-    monkeypatch.setattr(live_queries, "SORTED_MAX", 3)
-    for id in range(10, 13):
-        slow.tick({item.id: [((id, "c", None, None), 1)]})
-        assert slow.raw("SELECT id FROM v WHERE name = 'c' ORDER BY id DESC LIMIT 1", False) == [(b"%d" % id,)]
-    assert slow.runs == runs
 
 
 def test_rows_to_which_a_tick_cannot_be_applied_are_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ The choice is stored with the view, as its `sizes` are. It is made once: a view 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tailgate.engine.plan.analysis.estimate import rows, values
@@ -57,6 +57,10 @@ class _RelationJoin:
         """Returns the ids of the relations: one, if it joins a relation with itself."""
         return frozenset(side.scan.relation for side in self.sides)
 
+    def starts(self, view: MaterializedView) -> list[Mapping[str, int] | None]:
+        """Returns where a view of this join began in the topics of the relations. Views that began elsewhere cannot share it."""
+        return [view.starts.get(side.scan.relation) for side in self.sides]
+
     @property
     def is_whole(self) -> bool:
         """Returns whether it joins all rows of the relations."""
@@ -72,7 +76,8 @@ def with_shared_joins(item: MaterializedView, catalog: Catalog, stream: Callable
 
     `stream`: returns the stream of the view, for any options. Changes of columns that the view does not read pass a shared join, and
     are messages of a ksqlDB table; therefore a derived item of ksqlDB shares only equal joins. Relations that are about to be
-    replaced have no columns here: the view has the same plan before and after the replacement, which has another id.
+    replaced have no columns here: the view has the same plan before and after the replacement, which has another id. Views that are
+    about to be replaced do not count: one of them may be this view, with its earlier definition.
     """
     coming = catalog.replacements()
     remaining = {relation: columns for relation, columns in item.join_columns.items() if relation not in coming}
@@ -81,15 +86,17 @@ def with_shared_joins(item: MaterializedView, catalog: Catalog, stream: Callable
     own = [join for join in _relation_joins(item, catalog) if not join.relations & coming.keys() and len(join.relations) == 2]
     if not own:
         return item
-    others = [i for i in catalog.each(MaterializedView) if i.ready and i.id != item.id and i.ksqldb is None and nodes.is_maintained(i)]
-    existing = frozenset(join for other in others for join in _relation_joins(other, catalog))
+    remaining_views = [i for i in catalog.each(MaterializedView) if i.ready and i.id != item.id and i.id not in coming]
+    others = [i for i in remaining_views if i.ksqldb is None and nodes.is_maintained(i)]
+    existing = [(other, join) for other in others for join in _relation_joins(other, catalog)]
     theirs = frozenset[str]().union(*map(nodes.digests, others))
 
     def shared(view: MaterializedView) -> int:
         return sum(digest(o, view, catalog) in theirs for o in stateful(stream(view)) if isinstance(o, change.Join))
 
     for join in own:
-        others_of_join = [e for e in existing if e.joins_same(join)]
+        starts = join.starts(item)
+        others_of_join = list(dict.fromkeys(e for other, e in existing if e.joins_same(join) and e.starts(other) == starts))
         if join.relations & item.join_columns.keys() or join in others_of_join:
             continue
         item = _with_existing(item, join, others_of_join, shared) or _with_new(item, join, others_of_join)

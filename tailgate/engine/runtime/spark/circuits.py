@@ -40,7 +40,7 @@ Opened = Callable[[ConnectionSettings], dict[str, str]]  # decrypts the settings
 # Spark's class for upper and lower case, and what uses it. Its first use computes the title case of all characters, which takes 2.7 GB of
 # objects and 0.4 s.
 CASES = "org.apache.spark.sql.catalyst.util.CollationAwareUTF8String"
-USES_CASES = re.compile(r"\b(lower|upper|initcap)\(", re.IGNORECASE)
+USES_CASES = re.compile(r"\b(lower|upper)\(", re.IGNORECASE)
 
 
 class Circuits:
