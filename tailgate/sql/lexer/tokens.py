@@ -272,6 +272,10 @@ class Cursor:
             self.index += 1
         return token
 
+    def since(self, start: int) -> str:
+        """Returns the text from an offset to the end of the last consumed token."""
+        return self.text[start : self.tokens[self.index - 1].end]
+
     def at_word(self, *words: str) -> bool:
         """Returns whether the next tokens are these words."""
         return all((t := self.peek(i)).kind == "word" and t.value == word for i, word in enumerate(words))

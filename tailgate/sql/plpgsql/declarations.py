@@ -59,18 +59,14 @@ def _type(reader: Reader) -> tuple[str, Literal["", "type", "rowtype"]]:
         if cursor.finished:
             raise cursor.error(message="mismatched parentheses" if depth else "incomplete data type declaration")
         if cursor.at("%") and cursor.peek().value in ("type", "rowtype"):
-            text = _text(reader, start.position)
+            text = cursor.since(start.position)
             cursor.advance()
             return text, "type" if cursor.advance().value == "type" else "rowtype"
         depth += cursor.at("(") - cursor.at(")")
         cursor.advance()
     if cursor.token is start:
         raise cursor.error(message="missing data type declaration")
-    text = _text(reader, start.position)
+    text = cursor.since(start.position)
     if text.lower() != "record":
         reader.check(f"SELECT CAST(NULL AS {text})", start.position - len("SELECT CAST(NULL AS "))
     return text, ""
-
-
-def _text(reader: Reader, position: int) -> str:
-    return reader.cursor.text[position : reader.cursor.tokens[reader.cursor.index - 1].end]

@@ -70,7 +70,7 @@ def _output(cursor: Parser) -> Output:
         raise FeatureNotSupported("an argument of a function in PL/pgSQL is not supported", position=at)
     this, start = name(cursor).name, cursor.token
     type_name(cursor)
-    return Output(this, cursor.text[start.position : cursor.tokens[cursor.index - 1].end])
+    return Output(this, cursor.since(start.position))
 
 
 def _code(cursor: Parser) -> Token:

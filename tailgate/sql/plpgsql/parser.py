@@ -157,7 +157,7 @@ class _Parser:
             raise refused("assignment to an element of an array", start)
         cursor.advance()
         expression = self.reader.expression(";", consume=False)
-        text = cursor.text[start.position : cursor.tokens[cursor.index - 1].end]
+        text = cursor.since(start.position)
         cursor.expect(";")
         return Assign(target, expression, text, line)
 

@@ -69,7 +69,7 @@ class Reader:
             cursor.advance()
         if cursor.token is start:
             raise cursor.error(message="missing expression")
-        text = cursor.text[start.position : cursor.tokens[cursor.index - 1].end]
+        text = cursor.since(start.position)
         if consume:
             cursor.advance()
         return text

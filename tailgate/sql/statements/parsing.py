@@ -45,7 +45,7 @@ def _prepare(cursor: Parser) -> Prepare:
     inner = statement(cursor)
     if isinstance(inner, (Empty, Prepare, Execute, Do)):
         raise cursor.error(next(t for t in cursor.tokens if t.position == start))
-    text = cursor.text[start : cursor.tokens[cursor.index - 1].end]
+    text = cursor.since(start)
     return Prepare(this, tuple(type for _, type in types), inner, text, tuple(at for at, _ in types))
 
 

@@ -79,7 +79,7 @@ def options(cursor: Parser, *, parameters: bool = False) -> Options:
 def _parameter_text(cursor: Parser, first: int) -> str:
     """Returns the text of the value that begins at a token and ends before the current one."""
     token = cursor.tokens[first]
-    return token.value if token.kind in ("string", "word", "quoted") else cursor.text[token.position : cursor.tokens[cursor.index - 1].end]
+    return token.value if token.kind in ("string", "word", "quoted") else cursor.since(token.position)
 
 
 def with_options(cursor: Parser, *, parameters: bool = False) -> tuple[Options, tuple[int, int]]:
@@ -188,7 +188,7 @@ def query(cursor: Parser) -> QueryText:
         raise cursor.error()
     start = cursor.position
     tree = cursor.query()
-    return QueryText(since(cursor, start), start, tree)
+    return QueryText(cursor.since(start), start, tree)
 
 
 def select(cursor: Parser) -> Select:
@@ -216,7 +216,7 @@ def where(cursor: Parser) -> Expression | None:
     if not cursor.accept_word("where"):
         return None
     at = cursor.position
-    return Expression(cursor.expression(), since(cursor, at))
+    return Expression(cursor.expression(), cursor.since(at))
 
 
 def as_of(cursor: Parser) -> Time:
@@ -231,12 +231,7 @@ def time(cursor: Parser) -> int | QueryText:
         return cursor.integer()
     start = cursor.position
     tree = exp.Select(expressions=[cursor.expression()])
-    return QueryText("SELECT " + since(cursor, start), start - len("SELECT "), tree)
-
-
-def since(cursor: Parser, start: int) -> str:
-    """Returns the text from an offset to the end of the last consumed token."""
-    return cursor.text[start : cursor.tokens[cursor.index - 1].end]
+    return QueryText("SELECT " + cursor.since(start), start - len("SELECT "), tree)
 
 
 def setting_name(cursor: Parser) -> str:

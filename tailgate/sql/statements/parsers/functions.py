@@ -24,7 +24,7 @@ from tailgate.sql.grammar.type_resolution import named_type, resolve
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.lexer.tokens import Token
 from tailgate.sql.statements.definitions import AlterFunction, CreateFunction, DropFunction, FunctionArgument, FunctionName
-from tailgate.sql.statements.parsers.clauses import query, relation_name, since
+from tailgate.sql.statements.parsers.clauses import query, relation_name
 from tailgate.sql.statements.parsers.roles.roles import role_name
 from tailgate.sql.statements.values import QueryText
 
@@ -127,7 +127,7 @@ def _argument(cursor: Parser) -> FunctionArgument:
     if cursor.accept_word("default") or cursor.accept("="):
         start = cursor.position
         cursor.expression()
-        default = since(cursor, start)
+        default = cursor.since(start)
     return FunctionArgument(argument_name, type, default, mode == "variadic")
 
 
@@ -217,7 +217,7 @@ def _clause(cursor: Parser, clauses: FunctionClauses) -> bool:
     elif cursor.accept_word("return"):
         start = cursor.position
         tree = exp.Select(expressions=[cursor.expression()])
-        clauses.returned = QueryText("SELECT " + since(cursor, start), start - len("SELECT "), tree)
+        clauses.returned = QueryText("SELECT " + cursor.since(start), start - len("SELECT "), tree)
     elif cursor.at_word("begin", "atomic"):
         raise FeatureNotSupported("BEGIN ATOMIC is not supported", hint="Write RETURN expression, or AS $$ SELECT … $$.", position=at)
     else:

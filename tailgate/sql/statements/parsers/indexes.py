@@ -16,7 +16,7 @@ from tailgate.sql.grammar.names import is_name, name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.primaries import operand
 from tailgate.sql.statements.definitions import CreateIndex, IndexMethod
-from tailgate.sql.statements.parsers.clauses import collation, column_names, if_not_exists, relation_name, since, where, with_options
+from tailgate.sql.statements.parsers.clauses import collation, column_names, if_not_exists, relation_name, where, with_options
 from tailgate.sql.statements.writes import Expression, IndexColumn
 
 METHODS: tuple[IndexMethod, ...] = get_args(IndexMethod)
@@ -90,13 +90,13 @@ def element(cursor: Parser) -> IndexColumn:
         cursor.expect("(")
         at = cursor.position
         tree = cursor.expression()
-        column = _of_tree(tree, since(cursor, at), at)
+        column = _of_tree(tree, cursor.since(at), at)
         cursor.expect(")")
     elif not is_name(cursor.token) or (following.kind == "operator" and following.value in ("(", ".")):
         tree = operand(cursor)
         if not isinstance(tree, exp.Anonymous | exp.Cast):
             raise cursor.error()
-        column = _of_tree(tree, since(cursor, at), at)
+        column = _of_tree(tree, cursor.since(at), at)
     else:
         column = IndexColumn(name(cursor).name, position=at)
     collation(cursor)

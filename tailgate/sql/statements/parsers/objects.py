@@ -31,7 +31,7 @@ from tailgate.sql.statements.kafka_statements import (
 )
 from tailgate.sql.statements.parsers.absent import drop_absent
 from tailgate.sql.statements.parsers.alter import KINDS, alter_item
-from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, query, relation_name, setting_name, since, with_options
+from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, query, relation_name, setting_name, with_options
 from tailgate.sql.statements.parsers.functions import alter_function, drop_function, function_name
 from tailgate.sql.statements.parsers.kafka.connections import alter_secret
 from tailgate.sql.statements.parsers.roles.roles import KINDS as ROLES
@@ -93,7 +93,7 @@ def _recursive_view(cursor: Parser, *, replace: bool, temporary: bool = False) -
     this = relation_name(cursor)
     list_begin = cursor.position
     columns = column_names(cursor)
-    list_text, target = since(cursor, list_begin), since(cursor, begin)
+    list_text, target = cursor.since(list_begin), cursor.since(begin)
     settings, clause = with_options(cursor)
     cursor.expect_word("as")
     body = query(cursor)

@@ -17,7 +17,7 @@ from tailgate.sql.grammar import tables as joins
 from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.primaries import subscript
-from tailgate.sql.statements.parsers.clauses import query, relation_name, since, where
+from tailgate.sql.statements.parsers.clauses import query, relation_name, where
 from tailgate.sql.statements.parsers.indexes import element
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import (
@@ -130,7 +130,7 @@ def _path(cursor: Parser) -> tuple[Expression | str, ...]:
     while True:
         at = cursor.position
         if cursor.at("["):
-            path.append(Expression(subscript(cursor), since(cursor, at)))
+            path.append(Expression(subscript(cursor), cursor.since(at)))
         elif cursor.accept("."):
             path.append(names.label(cursor).name)
         else:
@@ -143,7 +143,7 @@ def _value_or_default(cursor: Parser) -> InsertValue:
     if cursor.accept_word("default"):
         return Default(at)
     tree = cursor.expression()
-    return Expression(tree, since(cursor, at))
+    return Expression(tree, cursor.since(at))
 
 
 def _rows(cursor: Parser) -> tuple[tuple[InsertValue, ...], ...]:
@@ -250,7 +250,7 @@ def _columns_of_query(cursor: Parser, count: int) -> list[QueryColumn]:
     tree = cursor.expression()
     if not isinstance(tree, exp.Subquery):
         raise FeatureNotSupported("source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression", position=at)
-    text = since(cursor, at)
+    text = cursor.since(at)
     return [QueryColumn(tree, text, i, count) for i in range(count)]
 
 
@@ -296,7 +296,7 @@ def merge(cursor: Parser) -> Merge:
     source = joins.table(cursor)
     cursor.expect_word("on")
     at = cursor.position
-    condition = Expression(cursor.expression(), since(cursor, at))
+    condition = Expression(cursor.expression(), cursor.since(at))
     clauses = [_merge_clause(cursor)]
     while cursor.at_word("when"):
         clauses.append(_merge_clause(cursor))
@@ -311,7 +311,7 @@ def _merge_clause(cursor: Parser) -> MergeClause:
     condition = None
     if cursor.accept_word("and"):
         at = cursor.position
-        condition = Expression(cursor.expression(), since(cursor, at))
+        condition = Expression(cursor.expression(), cursor.since(at))
     cursor.expect_word("then")
     if cursor.accept_word("do", "nothing"):
         return MergeClause(matched, condition, "nothing")

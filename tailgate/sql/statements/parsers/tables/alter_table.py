@@ -14,7 +14,7 @@ from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.definitions import SequenceOptions
-from tailgate.sql.statements.parsers.clauses import collation, if_not_exists, options, since
+from tailgate.sql.statements.parsers.clauses import collation, if_not_exists, options
 from tailgate.sql.statements.parsers.roles.roles import role_name
 from tailgate.sql.statements.parsers.sequences import combined, generation, identity_options, sequence_options
 from tailgate.sql.statements.parsers.tables.constraints import CONSTRAINTS, table_constraint
@@ -201,7 +201,7 @@ def _alter(cursor: Parser, at: int) -> TableAction:
     if cursor.accept_word("set", "default"):
         start = cursor.position
         cursor.expression()
-        return SetDefault(column, since(cursor, start))
+        return SetDefault(column, cursor.since(start))
     if cursor.accept_word("drop", "not", "null"):
         return SetNullable(column, True)
     if cursor.accept_word("set", "not", "null"):
@@ -221,7 +221,7 @@ def _alter(cursor: Parser, at: int) -> TableAction:
         start = cursor.position
         tree = cursor.expression()
         casts = isinstance(tree, exp.Cast) and _is_column(tree.this, column) and named_type(tree.args["to"]) == type
-        return SetType(column, type, since(cursor, start), start, type_at, casts=casts)
+        return SetType(column, type, cursor.since(start), start, type_at, casts=casts)
     if cursor.token.kind == "end":
         raise cursor.error()
     words = f"{cursor.token.text} {cursor.peek().text}".upper().strip()

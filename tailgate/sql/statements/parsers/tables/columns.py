@@ -15,7 +15,7 @@ from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.definitions import SequenceOptions
-from tailgate.sql.statements.parsers.clauses import collation, since
+from tailgate.sql.statements.parsers.clauses import collation
 from tailgate.sql.statements.parsers.sequences import generation, identity_options
 from tailgate.sql.statements.parsers.tables.constraints import column_constraint
 from tailgate.sql.statements.parsers.unsupported import unsupported
@@ -122,7 +122,7 @@ class _Column:
             raise self._both("default and identity", here)
         start = self._default_at = self._cursor.position
         self._cursor.expression(boolean=False)
-        self._default = since(self._cursor, start)
+        self._default = self._cursor.since(start)
 
     def _parse_expression(self, kind: Generation, here: int) -> None:
         """Parses the rest of GENERATED ALWAYS AS (expression) STORED."""
@@ -136,7 +136,7 @@ class _Column:
             raise self._both("identity and generation expression", here)
         start = self._default_at = self._cursor.position
         self._cursor.expression()
-        self._expression = since(self._cursor, start)
+        self._expression = self._cursor.since(start)
         self._cursor.expect(")")
         self._cursor.expect_word("stored")
 

@@ -11,7 +11,7 @@ from tailgate.lake.catalog.formats import ReferentialAction
 from tailgate.lake.errors import FeatureNotSupported, SyntaxError_
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.statements.parsers.clauses import column_names, relation_name, since
+from tailgate.sql.statements.parsers.clauses import column_names, relation_name
 from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.tables import Check, Constraint, ForeignKey, Unique
 
@@ -63,7 +63,7 @@ def check(cursor: Parser, name: str | None) -> Check:
     cursor.expect("(")
     start = cursor.position
     cursor.expression()
-    text = since(cursor, start)
+    text = cursor.since(start)
     cursor.expect(")")
     attributes = _attributes(cursor, "CHECK")
     return Check(name, text, start, attributes.valid)

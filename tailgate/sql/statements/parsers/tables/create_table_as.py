@@ -14,7 +14,7 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import InvalidTableDefinition
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.statements.parsers.clauses import column_names, execute, query, since, with_options
+from tailgate.sql.statements.parsers.clauses import column_names, execute, query, with_options
 from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.parsers.writes import after_with
 from tailgate.sql.statements.queries import Select
@@ -53,7 +53,7 @@ def create_table_as(cursor: Parser, name: Name, absent: bool, *, temporary: bool
         raise unsupported("USING", cursor.position)
     start = cursor.position
     settings, _ = with_options(cursor, parameters=True)
-    options = since(cursor, start) if settings else ""
+    options = cursor.since(start) if settings else ""
     end_of_transaction = on_commit(cursor, temporary=temporary)
     if cursor.at_word("tablespace"):
         raise unsupported("TABLESPACE", cursor.position)

@@ -11,7 +11,7 @@ from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
-from tailgate.sql.statements.parsers.clauses import collation, relation_name, since
+from tailgate.sql.statements.parsers.clauses import collation, relation_name
 from tailgate.sql.statements.parsers.roles.roles import role_name
 from tailgate.sql.statements.parsers.tables.constraints import check, column_constraint, table_constraint
 from tailgate.sql.statements.tables import (
@@ -48,7 +48,7 @@ def create_domain(cursor: Parser) -> CreateDomain:
                 raise SyntaxError_("multiple default expressions")
             start = cursor.position
             cursor.expression(boolean=False)
-            default = since(cursor, start)
+            default = cursor.since(start)
         elif cursor.accept_word("check"):
             checks.append(check(cursor, constraint))
         elif (other := column_constraint(cursor, "", constraint)) is not None:
@@ -69,7 +69,7 @@ def _action(cursor: Parser) -> DomainAction | None:
     if cursor.accept_word("set", "default"):
         start = cursor.position
         cursor.expression(boolean=False)
-        return SetDomainDefault(since(cursor, start))
+        return SetDomainDefault(cursor.since(start))
     if cursor.accept_word("drop", "default"):
         return SetDomainDefault(None)
     if cursor.at_word("set", "not", "null") or cursor.at_word("drop", "not", "null"):

@@ -22,7 +22,7 @@ from tailgate.sql.grammar.types import type_name
 from tailgate.sql.lexer.tokens import Token, tokens
 from tailgate.sql.statements.definitions import CreateEndpoint, EndpointParameter
 from tailgate.sql.statements.parsers import writes
-from tailgate.sql.statements.parsers.clauses import if_not_exists, query, relation_name, since, with_options
+from tailgate.sql.statements.parsers.clauses import if_not_exists, query, relation_name, with_options
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import Delete, Insert, Merge, Update, WithWrites, WriteText
 
@@ -156,7 +156,7 @@ def _query(cursor: Parser, order: tuple[str, ...], method: EndpointMethod) -> Qu
         raise InvalidObjectDefinition(f"an endpoint of {method} must write", hint=hint, position=start)
     if not write.returning:
         raise InvalidObjectDefinition("an endpoint that writes needs RETURNING", position=start)
-    return WriteText(since(cursor, start), write, start)
+    return WriteText(cursor.since(start), write, start)
 
 
 def _write(cursor: Parser) -> Insert | Update | Delete | None:
