@@ -42,14 +42,12 @@ def _body(reader: Reader, label: str | None, body: Body, *variables: str) -> tup
 
 def _for(reader: Reader, label: str | None, line: int, body: Body) -> Node:
     cursor, start = reader.cursor, reader.cursor.token
-    targets = [_name(reader)]
-    while cursor.accept(","):
-        targets.append(_name(reader))
+    targets = cursor.listed(lambda _: reader.name())
     cursor.expect_word("in")
     if cursor.accept_word("execute"):
         _check_targets(reader, targets, start)
         expression = reader.expression("loop", "using", consume=False)
-        using = values(reader, "loop") if cursor.accept_word("using") else ()
+        using = reader.expressions("loop") if cursor.accept_word("using") else ()
         cursor.expect_word("loop")
         query: Sql | Dynamic = Dynamic(expression, None, using, line)
         return ForRows(tuple(targets), query, _body(reader, label, body), label, line)
@@ -68,14 +66,6 @@ def _for(reader: Reader, label: str | None, line: int, body: Body) -> Node:
     text = reader.text_to("loop")
     reader.check(text, at)
     return ForRows(tuple(targets), Sql(text, None, line), _body(reader, label, body), label, line)
-
-
-def _name(reader: Reader) -> Reference:
-    """Parses the name of a variable that may not exist yet."""
-    parts = [reader.word()]
-    while reader.cursor.accept("."):
-        parts.append(reader.word())
-    return tuple(parts)
 
 
 def _check_targets(reader: Reader, targets: list[Reference], start: Token) -> None:
@@ -110,14 +100,6 @@ def _foreach(reader: Reader, label: str | None, line: int, body: Body) -> ForEac
     cursor.expect_word("in", "array")
     expression = reader.expression("loop")
     return ForEach(target, expression, _body(reader, label, body), label, line)
-
-
-def values(reader: Reader, *ends: str) -> tuple[str, ...]:
-    """Parses expression, … up to one of these words or signs, which it does not skip."""
-    out = [reader.expression(",", *ends, consume=False)]
-    while reader.cursor.accept(","):
-        out.append(reader.expression(",", *ends, consume=False))
-    return tuple(out)
 
 
 def exit_statement(reader: Reader, line: int) -> Exit:

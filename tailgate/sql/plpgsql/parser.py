@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported
 from tailgate.sql.plpgsql.conditions import DIAGNOSTICS
 from tailgate.sql.plpgsql.declarations import declarations
-from tailgate.sql.plpgsql.loops import LOOPS, exit_statement, loop, values
+from tailgate.sql.plpgsql.loops import LOOPS, exit_statement, loop
 from tailgate.sql.plpgsql.nodes import (
     Assert,
     Assign,
@@ -217,7 +217,7 @@ class _Parser:
             if into is None and cursor.accept_word("into"):
                 into = self.reader.into()
             elif not using and cursor.accept_word("using"):
-                using = values(self.reader, "into", ";")
+                using = self.reader.expressions("into", ";")
             else:
                 raise cursor.error()
         return Dynamic(expression, into, using, line)

@@ -19,9 +19,14 @@ def condition(reader: Reader) -> str:
     if cursor.accept_word("sqlstate"):
         return _sqlstate(reader)
     name = reader.word()
-    if name != OTHERS and name not in SQLSTATES:
+    return OTHERS if name == OTHERS else _of_name(name)
+
+
+def _of_name(name: str) -> str:
+    """Returns the SQLSTATE of an error. Raises 42704."""
+    if name not in SQLSTATES:
         raise UndefinedObject(f'unrecognized exception condition "{name}"')
-    return SQLSTATES.get(name, OTHERS)
+    return SQLSTATES[name]
 
 
 def _sqlstate(reader: Reader) -> str:
@@ -42,26 +47,20 @@ def raise_statement(reader: Reader, line: int) -> Raise:
         return Raise("EXCEPTION", None, (), None, None, (), line)
     level = LEVELS[cursor.any_word(*LEVELS) or "exception"]
     format, name, sqlstate = None, None, None
-    arguments: list[str] = []
+    arguments = tuple[str, ...]()
     if cursor.token.kind == "string":
         format = cursor.advance().value
-        while cursor.accept(","):
-            arguments.append(reader.expression(",", ";", "using", consume=False))
+        if cursor.accept(","):
+            arguments = reader.expressions(";", "using")
         _check_places(format, len(arguments))
     elif cursor.accept_word("sqlstate"):
         name = sqlstate = _sqlstate(reader)
     elif not cursor.at_word("using"):
         name = reader.word()
-        if name not in SQLSTATES:
-            raise UndefinedObject(f'unrecognized exception condition "{name}"')
-        sqlstate = SQLSTATES[name]
-    options: list[tuple[str, str]] = []
-    if cursor.accept_word("using"):
-        options.append(_option(reader))
-        while cursor.accept(","):
-            options.append(_option(reader))
+        sqlstate = _of_name(name)
+    options = cursor.listed(lambda _: _option(reader)) if cursor.accept_word("using") else []
     cursor.expect(";")
-    return Raise(level, format, tuple(arguments), name, sqlstate, tuple(options), line)
+    return Raise(level, format, arguments, name, sqlstate, tuple(options), line)
 
 
 def _check_places(format: str, arguments: int) -> None:

@@ -59,6 +59,10 @@ class Reader:
         self.check(f"SELECT {text}", start.position - len("SELECT "), query=True)
         return text
 
+    def expressions(self, *ends: str) -> tuple[str, ...]:
+        """Returns the texts of expression, … up to one of these words or signs, which it does not skip."""
+        return tuple(self.cursor.listed(lambda _: self.expression(",", *ends, consume=False)))
+
     def text_to(self, *ends: str, consume: bool = True) -> str:
         """Returns the text up to one of these words or signs outside of parentheses, and skips it if `consume`."""
         cursor, start, depth = self.cursor, self.cursor.token, 0
@@ -113,14 +117,18 @@ class Reader:
             raise self.cursor.error(token)
         return token.value
 
-    def reference(self) -> Reference:
-        """Parses the name of a variable that can be assigned to. Raises 42601, 22005."""
-        start = self.cursor.token
+    def name(self) -> Reference:
+        """Parses the name of a variable, which may not exist."""
         parts = [self.word()]
         while self.cursor.accept("."):
             parts.append(self.word())
-        self.assignable(tuple(parts), start)
         return tuple(parts)
+
+    def reference(self) -> Reference:
+        """Parses the name of a variable that can be assigned to. Raises 42601, 22005."""
+        start, name = self.cursor.token, self.name()
+        self.assignable(name, start)
+        return name
 
     def assignable(self, parts: Reference, token: Token) -> None:
         """Raises 42601 for a name that is not a variable, and 22005 for a constant."""
@@ -140,17 +148,10 @@ class Reader:
                 return frame.variables[name]
         return None
 
-    def references(self) -> tuple[Reference, ...]:
-        """Parses variable, …"""
-        references = [self.reference()]
-        while self.cursor.accept(","):
-            references.append(self.reference())
-        return tuple(references)
-
     def into(self) -> Into:
         """Parses [STRICT] variable, … of INTO."""
         strict = self.cursor.accept_word("strict")
-        return Into(self.references(), strict)
+        return Into(tuple(self.cursor.listed(lambda _: self.reference())), strict)
 
 
 def refused(what: str, token: Token) -> TailgateError:
