@@ -49,16 +49,20 @@ class Statements:
 
     async def bind(self, text: str, values: Values) -> Bound:
         """Binds a statement that is not empty."""
-        await self._session.naming.catch_up()
         parsed = await self._parsed(text)
         assert parsed is not None
-        return await self._bind(self._session, *parsed, [_oid(type, value) for type, value in values])
+        return await self._bound(*parsed, values)
+
+    async def _bound(self, statement: ParsedStatement, text: s.StatementText, values: Values) -> Bound:
+        await self._session.naming.catch_up()
+        return await self._bind(self._session, statement, text, [_oid(type, value) for type, value in values])
 
     async def run(self, text: str, values: Values) -> Result:
         """Binds and runs a statement. Raises the errors of its commit, too."""
-        if await self.read(text) is None:
+        parsed = await self._parsed(text)
+        if parsed is None:
             return ""
-        bound = await self.bind(text, values)
+        bound = await self._bound(*parsed, values)
         if len(bound.parameters) > len(values):
             at = re.search(rf"\${len(values) + 1}\b", bound.text)
             raise UndefinedParameter(f"there is no parameter ${len(values) + 1}", position=at and at.start())
