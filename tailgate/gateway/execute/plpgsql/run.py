@@ -41,8 +41,9 @@ async def run(session: Session, block: n.Block, statements: Statements, paramete
     """Runs a block in the session's transaction, or in one that it commits. Returns the parameters after it."""
     alone = session.transaction.state is State.IDLE
     session.imply()
-    scope = Scope(None, Scope(None, None, {"found": Variable("found", BOOL, "f")}))
-    await _Run(session, Evaluation(statements)).call(block, parameters, scope)
+    found = Variable("found", BOOL, "f")
+    scope = Scope(None, Scope(None, None, {found.name: found}))
+    await _Run(session, Evaluation(statements), found).call(block, parameters, scope)
     if alone and session.transaction.state is State.IMPLICIT:
         await commits.commit_implicit(session)
     return scope.names
@@ -53,10 +54,14 @@ def _where(line: int, what: str) -> str:
 
 
 class _Run:
-    """A running block. `_handled`: the errors that handlers are handling, the innermost last. `_row_count`: of the last statement."""
+    """A running block. `_handled`: the errors that handlers are handling, the innermost last. `_row_count`: of the last statement.
 
-    def __init__(self, session: Session, evaluation: Evaluation) -> None:
+    `_found`: the variable FOUND.
+    """
+
+    def __init__(self, session: Session, evaluation: Evaluation, found: Variable) -> None:
         self._session, self._evaluation, self._assignments = session, evaluation, Assignments(evaluation)
+        self._found = found
         self._numbers = count(1)
         self._handled: list[e.TailgateError] = []
         self._rounds = self._row_count = 0
@@ -178,7 +183,7 @@ class _Run:
         is_read = into is not None and isinstance(node, n.Sql) and answer.tag == "SELECT"
         self._row_count = min(answer.count, 1) if is_read else answer.count
         if isinstance(node, n.Perform) or (answer.tag in CHANGING and isinstance(node, n.Sql)):
-            self._set_found(scope, answer.count > 0)
+            self._set_found(answer.count > 0)
         if into is not None:
             await self._into(into, answer, scope, where, is_static=isinstance(node, n.Sql))
         elif answer.columns is not None and isinstance(node, n.Sql):
@@ -207,15 +212,11 @@ class _Run:
             if answer.count > 1 and (into.strict or answer.tag in CHANGING):
                 raise e.TooManyRows("query returned more than one row", hint=ONE_ROW if is_static else None)
             if is_static:
-                self._set_found(scope, answer.count > 0)
+                self._set_found(answer.count > 0)
             await self._assignments.assign_row(into.targets, scope, answer, 0 if answer.count else None)
 
-    def _set_found(self, scope: Scope, found: bool) -> None:
-        while scope.outer is not None:
-            scope = scope.outer
-        variable = scope.names["found"]
-        assert isinstance(variable, Variable)
-        variable.value = "t" if found else "f"
+    def _set_found(self, found: bool) -> None:
+        self._found.value = "t" if found else "f"
 
     async def _raise(self, node: n.Raise, scope: Scope) -> None:
         where = _where(node.line, "RAISE")
@@ -281,7 +282,7 @@ class _Run:
             is_over, ending = await self._round(node, inner)
             if is_over:
                 break
-        self._set_found(scope, bool(numbers))
+        self._set_found(bool(numbers))
         return ending
 
     async def _bound(self, expression: str, what: str, scope: Scope, where: str) -> int:
@@ -324,5 +325,5 @@ class _Run:
                 is_over, ending = await self._round(node, scope)
                 if is_over:
                     break
-        self._set_found(scope, answer.count > 0)
+        self._set_found(answer.count > 0)
         return ending
