@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tailgate.gateway.execute.plpgsql.evaluation import Answer, Evaluation, context
-from tailgate.gateway.execute.plpgsql.variables import Named, Record, Scope, Variable
+from tailgate.gateway.execute.plpgsql.variables import Named, Record, Scope, Variable, catalog_name, names_in
 from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.lake import errors as e
-from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import TEXT, Field, Type
 from tailgate.sql.binder.types.coercion import bare_type, coerce, same
 from tailgate.sql.binder.types.parameters import Parameters
-from tailgate.sql.lexer.tokens import tokens
 from tailgate.sql.plan import Column
 from tailgate.sql.plan.rows import is_row
 from tailgate.sql.plpgsql.nodes import Declaration, Reference
@@ -47,7 +45,7 @@ class Assignments:
 
     async def _variable(self, declaration: Declaration, scope: Scope) -> Named:
         name, type = declaration.name, declaration.type
-        if declaration.copied == "type" and (found := scope.find(_parts(type))) is not None and isinstance(found[0], Variable):
+        if declaration.copied == "type" and (found := scope.find(names_in(type))) is not None and isinstance(found[0], Variable):
             return Variable(name, found[0].type, not_null=declaration.not_null, domain=found[0].domain)
         if not declaration.copied and type.lower() in ("record", "refcursor"):
             if type.lower() == "refcursor":
@@ -62,11 +60,8 @@ class Assignments:
         return Variable(name, columns[0].type, not_null=declaration.not_null, domain=domain)
 
     def _is_domain(self, type: str) -> bool:
-        parts = _parts(type)
-        return (
-            len(parts) < 3
-            and self._evaluation.statements.catalog.find_domain(Name(parts[-1], parts[0] if len(parts) > 1 else None)) is not None
-        )
+        name = catalog_name(type)
+        return name is not None and self._evaluation.statements.catalog.find_domain(name) is not None
 
     async def _columns(self, type: str, copied: str) -> tuple[Field, ...]:
         """Returns a column of a type or of a column of a relation, or the columns of a relation."""
@@ -152,10 +147,6 @@ class Assignments:
 
 def _record(name: str, columns: Sequence[Field]) -> Record:
     return Record(name, {column.name: Variable(column.name, column.type) for column in columns}, fixed=True)
-
-
-def _parts(name: str) -> Reference:
-    return tuple(token.value for token in tokens(name) if token.kind in ("word", "quoted"))
 
 
 def _assignable(source: Type, target: Type) -> bool:

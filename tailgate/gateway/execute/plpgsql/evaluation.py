@@ -15,14 +15,13 @@ import pyarrow as pa
 from tailgate.gateway.encode.rows import RowEncoder
 from tailgate.gateway.execute.plpgsql.references import READING, Use, parameter, reads_relations, uses, with_parameters
 from tailgate.gateway.execute.plpgsql.statements import Statements, Values
-from tailgate.gateway.execute.plpgsql.variables import Scope, Variable, no_field
+from tailgate.gateway.execute.plpgsql.variables import Scope, Variable, names_in, no_field
 from tailgate.gateway.results.copying import CopyOut
 from tailgate.gateway.session.statements.parsing import LongWrite
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.types import Field, Type
 from tailgate.sql.lexer.secret_masking import mask_secrets
-from tailgate.sql.lexer.tokens import tokens
 from tailgate.values.codec.style import DEFAULT, Style
 
 SHOWN_MAX = 4096  # characters of a statement in the context of an error; masking a longer text would block other sessions
@@ -120,7 +119,7 @@ class Evaluation:
 
     async def with_parameters(self, text: str, scope: Scope) -> tuple[str, Values]:
         """Returns a statement with parameters in place of variables, and their values. Raises 42702 for a name that is also a column's."""
-        words = frozenset(token.value for token in tokens(text) if token.kind in ("word", "quoted"))
+        words = frozenset(names_in(text))
         if not scope.may_name(words):
             return text, ()
         statement = await self.statements.read(text)

@@ -15,11 +15,10 @@ from contextlib import contextmanager
 from tailgate.gateway.execute import catalog_changes
 from tailgate.gateway.execute.plpgsql.run import run
 from tailgate.gateway.execute.plpgsql.statements import Statements
-from tailgate.gateway.execute.plpgsql.variables import Named, Record, Variable
+from tailgate.gateway.execute.plpgsql.variables import Named, Record, Variable, catalog_name
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import DuplicateFunction, FeatureNotSupported, ProgramLimitExceeded, StatementTooComplex, UndefinedObject
 from tailgate.lake.keywords import NOT_A_COLUMN, quoted, quoted_text
 from tailgate.sql import statements as s
@@ -120,8 +119,8 @@ def _begins_alias(token: Token) -> bool:
 
 def _declaration(output: Output, catalog: Catalog) -> Declaration:
     """Returns an OUT parameter as a variable."""
-    parts = [token.value for token in tokens(output.type) if token.kind in ("word", "quoted")]
-    relation = catalog.find(Name(parts[-1], parts[0] if len(parts) > 1 else None)) if len(parts) < 3 else None
+    name = catalog_name(output.type)
+    relation = None if name is None else catalog.find(name)
     is_row = relation is not None and relation.is_relation
     return Declaration(output.name, output.type, "rowtype" if is_row else "", False, None, 0)
 

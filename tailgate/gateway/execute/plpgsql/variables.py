@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import NullValueNotAllowed, ObjectNotInPrerequisiteState, ProgramLimitExceeded, UndefinedColumn
 from tailgate.lake.types import Type
+from tailgate.sql.lexer.tokens import tokens
 from tailgate.sql.plpgsql.nodes import Reference
 
 VALUE_CHARACTERS_MAX = 16 << 20  # of the text of one variable
@@ -99,6 +101,17 @@ class Scope:
         if rest[0] not in named.all():
             raise no_field(named, rest[0])
         return named.all()[rest[0]]
+
+
+def names_in(text: str) -> Reference:
+    """Returns the words and quoted names in a text; those of a qualified name are its parts."""
+    return tuple(token.value for token in tokens(text) if token.kind in ("word", "quoted"))
+
+
+def catalog_name(type: str) -> Name | None:
+    """Returns the name that the catalog may have for a type; None if the type has too many words."""
+    parts = names_in(type)
+    return Name(parts[-1], parts[0] if len(parts) > 1 else None) if len(parts) < 3 else None
 
 
 def no_field(record: Record, name: str) -> UndefinedColumn:
