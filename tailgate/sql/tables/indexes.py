@@ -24,14 +24,10 @@ from tailgate.lake.errors import (
 )
 from tailgate.sql.binder.writes.index_expressions import defined, field_of
 from tailgate.sql.binder.writes.targets import check_writable
-from tailgate.sql.definitions import apply_edits
-from tailgate.sql.grammar.names import position
-from tailgate.sql.grammar.parser import parse_expression
-from tailgate.sql.lexer.tokens import tokens
 from tailgate.sql.statements import CreateIndex
 from tailgate.sql.statements.writes import Expression
 from tailgate.sql.tables.constraints import check_key_types
-from tailgate.sql.tables.names import columns_part, free_name
+from tailgate.sql.tables.names import columns_part, free_name, without_table
 from tailgate.sql.tables.storage.access_methods import check_method, operator_class
 from tailgate.sql.tables.storage.parameters import changed
 
@@ -117,19 +113,11 @@ def _expressions(statement: CreateIndex, relation: Item, schema: str) -> tuple[I
 
 def _unqualified(expression: Expression, relation: Item, schema: str) -> Expression:
     """Returns an expression whose text names columns without their relation, which may get another name."""
-    qualified = {position(column) for column in parse_expression(expression.text).find_all(exp.Column) if column.table}
-    row, edits = tokens(expression.text), list[tuple[int, int, str]]()
-    for i, token in enumerate(row):
-        if token.position in qualified:
-            last = i
-            while row[last + 1].value == ".":
-                last += 2
-            edits.append((token.position, row[last].position, ""))
     tree = expression.tree.copy()
     for column in tree.find_all(exp.Column):
         if (column.text("db"), column.text("table")) == (schema, relation.name):
             column.set("db", None)
-    return replace(expression, text=apply_edits(expression.text, edits), tree=tree)
+    return replace(expression, text=without_table(expression.text, relation.name, schema), tree=tree)
 
 
 def _classes(index: Index, relation: Item, statement: CreateIndex) -> tuple[str, ...]:

@@ -8,6 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 
+from sqlglot import exp
+
+from tailgate.sql.definitions import apply_edits
+from tailgate.sql.grammar.names import position
+from tailgate.sql.grammar.parser import parse_expression
 from tailgate.sql.lexer.tokens import NAME_BYTES_MAX, tokens
 
 
@@ -34,18 +39,20 @@ def free_name(table: str, columns: str, label: str, is_taken: Callable[[str], bo
 def without_table(text: str, table: str, schema: str, *, blank: bool = False) -> str:
     """Returns an expression over a table without the table's name before columns. `blank`: spaces are in its place.
 
-    >>> without_table('"t".a < 5 AND s.t.b > t(1)', "t", "s")
-    'a < 5 AND b > t(1)'
+    >>> without_table('"t".a < 5 AND s.t.b > t(1)', "t", "s"), without_table("t.a::t.b > t.c '1'", "t", "s")
+    ('a < 5 AND b > t(1)', "a::t.b > t.c '1'")
     """
-    row = tokens(text)
-    for i in reversed(range(len(row))):
-        parts = [token.value for token in row[i : i + 4]]
-        end = i + 2 if parts[:2] == [table, "."] else i + 4 if parts == [schema, ".", table, "."] else len(row)
-        is_first = row[i].kind in ("word", "quoted") and not (i and row[i - 1].value == ".")
-        if is_first and end < len(row) - 1 and row[end].kind in ("word", "quoted") and row[end + 1].value not in (".", "("):
-            begin, after = row[i].position, row[end].position
-            text = text[:begin] + " " * (blank and after - begin) + text[after:]
-    return text
+    lengths = {
+        position(column): 4 if column.text("db") else 2  # tokens
+        for column in parse_expression(text).find_all(exp.Column)
+        if column.text("table") == table and column.text("db") in ("", schema) and not isinstance(column.this, exp.Star)
+    }
+    row, edits = tokens(text), list[tuple[int, int, str]]()
+    for i, token in enumerate(row):
+        if token.position in lengths:
+            begin, end = token.position, row[i + lengths[token.position]].position
+            edits.append((begin, end, " " * (end - begin) if blank else ""))
+    return apply_edits(text, edits)
 
 
 def columns_part(names: Sequence[str]) -> str:
