@@ -16,6 +16,7 @@ from tailgate.gateway.encode.rows import RowEncoder
 from tailgate.gateway.execute.plpgsql.references import READING, Use, parameter, reads_relations, uses, with_parameters
 from tailgate.gateway.execute.plpgsql.statements import Statements, Values
 from tailgate.gateway.execute.plpgsql.variables import Scope, Variable, names_in, no_field
+from tailgate.gateway.protocol.backend import rows_of
 from tailgate.gateway.results.copying import CopyOut
 from tailgate.gateway.session.statements.parsing import LongWrite
 from tailgate.lake import errors as e
@@ -62,8 +63,7 @@ class Evaluation:
         """Does the same for a statement with parameters."""
         result = await self.statements.run(text, values)
         if isinstance(result, str):
-            words = result.split(" ")
-            return Answer(words[0], None, None, int(words[-1]) if words[-1].isdigit() else 0)
+            return Answer(result.partition(" ")[0], None, None, rows_of(result))
         assert not isinstance(result, CopyOut)
         parts: list[pa.Table] = []
         count = held = size = 0
