@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, SyntaxError_
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.grammar.types import INTERVAL_FIELDS
+from tailgate.sql.grammar.types import interval_fields
 from tailgate.sql.statements import session_statements as v
 from tailgate.sql.statements.parsers.clauses import assigned_values, if_not_exists, relation_name, setting_name, setting_value
 from tailgate.values.times import zones
@@ -143,11 +145,10 @@ def _time_zone(cursor: Parser) -> str:
         cursor.integer()
         cursor.expect(")")
     text, at = cursor.string(), cursor.position
-    first = cursor.any_word(*INTERVAL_FIELDS)
-    last = cursor.any_word(*INTERVAL_FIELDS) if first and cursor.accept_word("to") else None
-    if (first, last) not in ((None, None), ("hour", None), ("hour", "minute")):
+    fields = interval_fields(cursor, exp.DataType(this=exp.DType.INTERVAL)).meta.get("fields", "")
+    if fields not in ("", "hour", "hour to minute"):
         raise SyntaxError_("time zone interval must be HOUR or HOUR TO MINUTE", position=at)
-    months, days, micros = read_fields(text, " to ".join(word for word in (first, last) if word))
+    months, days, micros = read_fields(text, fields)
     for value, field in ((months, "months"), (days, "days")):
         if value:
             message = f'invalid value for parameter "TimeZone": "INTERVAL \'{text}\'"'
