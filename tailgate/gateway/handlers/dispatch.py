@@ -168,7 +168,7 @@ async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Res
 
 
 def _takes_snapshot(statement: ParsedStatement) -> bool:
-    """Returns whether the first such statement of a transaction may take its snapshot."""
+    """Returns whether a statement may take the snapshot of its transaction, if it is the first one."""
     imports = isinstance(statement, s.Set) and statement.name.lower() == "transaction snapshot"
     return imports or isinstance(statement, s.Lock) or not isinstance(statement, WITHOUT_SNAPSHOT)
 

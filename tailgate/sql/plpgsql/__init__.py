@@ -1,1 +1,1 @@
-"""PL/pgSQL, as far as DO needs it: the nodes of a block, its parser and the names of errors."""
+"""PL/pgSQL, as far as DO and temporary functions need it: the nodes of a block, its parser and the names of errors."""

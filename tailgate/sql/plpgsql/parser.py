@@ -1,4 +1,4 @@
-"""Parses the text of DO: a block of PL/pgSQL. Cursors, transaction commands and what functions need are refused by name.
+"""Parses a block of PL/pgSQL: the code of DO, or of a temporary function. Cursors and transaction commands are refused by name.
 
 Source: PostgreSQL 15, chapter "PL/pgSQL"; pl_gram.y for the wording of errors.
 """

@@ -1,6 +1,6 @@
 """Reads the parts of statements of PL/pgSQL: expressions, names of variables, labels.
 
-    text of DO ──► Reader: a cursor and the names that are visible at it ──► declarations, raises, loops, parser ──► nodes
+    code ──► Reader: a cursor and the names that are visible at it ──► declarations, raises, loops, parser ──► nodes
 
 Source: PostgreSQL 15, pl_gram.y, pl_funcs.c (plpgsql_ns_lookup).
 """
