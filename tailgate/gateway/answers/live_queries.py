@@ -40,9 +40,9 @@ SORT_KEY = Field("key", BYTEA)
 class LiveQuery:
     """A query over the rows of `relation`, which has `width` columns, with the values of its parameters.
 
-    `selected`: the positions of the columns of the result, if the query only selects columns. Else `changes` is the query over rows with
-    weights, and `computed` has its columns: those of the result and, if the result is ordered, the sort key. `part`: which of the ordered
-    rows are the result, None if it has no order. `mirror`: what FROM reads, the mirror's rows with weights.
+    `changes`: the query over rows with weights. `computed`: its columns, those of the result and, if the result is ordered, the sort key.
+    `selected`: the positions of these columns in the relation, if the query only selects columns: then `over` is not needed. `part`: which
+    of the ordered rows are the result, None if it has no order. `mirror`: what FROM reads, the mirror's rows with weights.
     """
 
     relation: int
@@ -104,15 +104,12 @@ def live_query(prepared: Prepared, values: Sequence[object]) -> LiveQuery | None
     """Returns the live query that a statement is, or None if its result depends on its relations in another way."""
     if prepared.volatile or prepared.calls or len(prepared.items) != 1 or len(prepared.sql) > SQL_MAX:
         return None
-    (item,), relation = prepared.items, prepared.query.plan
+    (item,), (shown, relation) = prepared.items, _below_selections(prepared.query.plan)
     weights = "" if item.key is None else f", CAST(1 AS BIGINT) AS {WEIGHT}"
     mirror = f"(SELECT *{weights} FROM {BASE}r{item.id})"
     if prepared.changes is not None:
-        return LiveQuery(item.id, len(item.columns), _selected(relation), prepared.changes, prepared.columns, mirror, values)
-    shown: Sequence[int] = range(len(relation.columns))
-    while isinstance(relation, plan.Project) and all(isinstance(e, plan.Column) for e in relation.expressions):
-        columns = [e.index for e in relation.expressions if isinstance(e, plan.Column)]
-        shown, relation = [columns[i] for i in shown], relation.input
+        selected = shown if isinstance(relation, plan.Scan) else None
+        return LiveQuery(item.id, len(item.columns), selected, prepared.changes, prepared.columns, mirror, values)
     part: slice | None = slice(0, None)
     if isinstance(relation, plan.Limit):
         part, relation = _part(relation, values), relation.input
@@ -124,6 +121,17 @@ def live_query(prepared: Prepared, values: Sequence[object]) -> LiveQuery | None
     if changes is None:
         return None
     return LiveQuery(item.id, len(item.columns), None, changes, keyed.columns, mirror, values, part)
+
+
+def _below_selections(relation: plan.Relation) -> tuple[tuple[int, ...], plan.Relation]:
+    """Returns the relation below the projections that only select columns, and the positions of the columns in it."""
+    positions: Sequence[int] = range(len(relation.columns))
+    while isinstance(relation, plan.Project):
+        columns = [expression.index for expression in relation.expressions if isinstance(expression, plan.Column)]
+        if len(columns) < len(relation.expressions):
+            break
+        positions, relation = [columns[i] for i in positions], relation.input
+    return tuple(positions), relation
 
 
 def _part(limit: plan.Limit, values: Sequence[object]) -> slice | None:
@@ -157,19 +165,6 @@ def _with_sort_key(sort: plan.Sort, shown: Sequence[int]) -> plan.Project:
     function = Function("order", ("any",) * len(terms), "bytea", duckdb=f"create_sort_key({parts}, '', 'ASC NULLS LAST')", strict=False)
     expressions: list[plan.Scalar] = [*(columns[i] for i in shown), plan.Call(function, tuple(terms), BYTEA)]
     return plan.Project(sort.input, tuple(expressions), (*(sort.columns[i] for i in shown), SORT_KEY))
-
-
-def _selected(relation: plan.Relation) -> tuple[int, ...] | None:
-    """Returns the positions of the columns that a query reads of its only relation, or None if it does anything else."""
-    match relation:
-        case plan.Scan(columns=columns):
-            return tuple(range(len(columns)))
-        case plan.Project(input=input, expressions=expressions):
-            below = _selected(input)
-            if below is None or not all(isinstance(expression, plan.Column) for expression in expressions):
-                return None
-            return tuple(below[expression.index] for expression in expressions if isinstance(expression, plan.Column))
-    return None
 
 
 def _names(count: int) -> list[str]:
