@@ -64,22 +64,23 @@ def place_table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> No
         qualified = f"{candidate}.{name}"
         if qualified in relations():
             place, _, table_in_database = table_name(qualified).partition(".")
-            table.set("this", exp.to_identifier(table_in_database, quoted=True))
-            table.set("db", exp.to_identifier(place))
-            table.set("catalog", None)
-            if not table.alias:
-                table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+            _rename(table, place, exp.to_identifier(table_in_database, quoted=True), name)
             return
     other = catalog.find(Name(name, schema or None))
     if other is not None and other.is_relation:
         _check_columns(table, other)
-        table.set("this", exp.to_identifier(f"{OTHER}{other.id}"))
-        table.set("db", exp.to_identifier(TEMPORARY))
-        table.set("catalog", None)
-        if not table.alias:
-            table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+        _rename(table, TEMPORARY, exp.to_identifier(f"{OTHER}{other.id}"), name)
         return
     raise UndefinedTable(f'relation "{f"{schema}.{name}" if schema else name}" does not exist', position=table.this.meta.get("start"))
+
+
+def _rename(table: exp.Table, schema: str, name: exp.Identifier, alias: str) -> None:
+    """Gives a table its name in DuckDB. `alias`: its name in the query, if it has no alias there."""
+    table.set("this", name)
+    table.set("db", exp.to_identifier(schema))
+    table.set("catalog", None)
+    if not table.alias:
+        table.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
 
 
 def other_relations(tree: exp.Expr) -> frozenset[int]:
