@@ -93,7 +93,7 @@ class SystemCatalog:
         plan = query.plan
         needed = database.needed(plan.tables)
         computed = {table: session.computed(name) for name, table in database.COMPUTED.items() if table in needed}
-        listings = {f"{TAILGATE}.{name}": session.listing(name, dict(outside.status)) for name in plan.listed}
+        listings = {f"{TAILGATE}.{name}": session.listing(name, outside.status) for name in plan.listed}
         with self._connection_for(plan, session, catalog, job) as connection:
             for table, rows in (*computed.items(), *listings.items()):
                 database.fill(connection, table, rows)

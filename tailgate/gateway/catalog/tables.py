@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from tailgate.gateway.catalog.output_names import output_name
 from tailgate.gateway.catalog.relations.database import array_columns, relations, scalar_columns, table_name
+from tailgate.gateway.catalog.relations.rows import SYSTEM_COLUMNS
 from tailgate.gateway.catalog.trees import call, folded, is_word
 from tailgate.lake.catalog import Catalog, Item, hidden_positions
 from tailgate.lake.catalog.names import Name
@@ -34,7 +35,7 @@ RECORD_SETS = ("json_to_recordset", "jsonb_to_recordset")  # functions in FROM w
 TEMPORARY, OTHER = "temp", "other_"
 # Types of columns of such relations: their stored form and their comparisons are those of the system catalog.
 TYPES = frozenset("bool int2 int4 int8 float4 float8 text varchar date timestamp timestamptz".split())
-SYSTEM_COLUMNS = frozenset({"ctid", "cmax", "cmin", "tableoid", "xmax", "xmin"})
+SYSTEM_COLUMN_NAMES = frozenset(name for _, name, *_ in SYSTEM_COLUMNS)
 TABLE_FUNCTIONS = ("ExplodingGenerateSeries", "Unnest", "Explode", "GenerateSeries")
 
 
@@ -114,7 +115,7 @@ def _check_columns(table: exp.Table, relation: Item) -> None:
         if column.name in named & own and column not in readable:
             raise _unreadable(f'column "{column.name}" of type {column.type}', f"Select the other columns of {relation.name}.")
     for reference in columns:
-        if reference.table == name and folded(reference.this) in SYSTEM_COLUMNS - own:
+        if reference.table == name and folded(reference.this) in SYSTEM_COLUMN_NAMES - own:
             raise _unreadable(f'column "{reference.name}" of relation "{relation.name}"')
         if not reference.table and folded(reference.this) == name and not is_word(reference) and name not in known:
             raise _unreadable(f'whole rows of relation "{relation.name}"')
