@@ -249,6 +249,4 @@ def _description(result: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
 def _create(connection: duckdb.DuckDBPyConnection, others: Mapping[int, pa.Table]) -> None:
     """Creates the tables of user's relations for this connection."""
     for id, rows in others.items():
-        connection.register("__rows", rows)
-        connection.execute(f"CREATE TEMP TABLE {TEMPORARY}.{OTHER}{id} AS SELECT * FROM __rows")
-        connection.unregister("__rows")
+        database.store(connection, f"CREATE TEMP TABLE {TEMPORARY}.{OTHER}{id} AS", rows)

@@ -220,9 +220,7 @@ class Database:
             names = ", ".join(f'"{column}"' for column in columns()[name])
             self._connection.execute(f"CREATE VIEW {name} ({names}) AS {query}")
         elif name not in columns():
-            self._connection.register("__rows", fixed_rows.rows(short.removeprefix(FIXED)))
-            self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM __rows")
-            self._connection.unregister("__rows")
+            store(self._connection, f"CREATE TABLE {name} AS", fixed_rows.rows(short.removeprefix(FIXED)))
         else:
             self._connection.execute(f"CREATE TABLE {name} ({_columns(columns()[name])})")
             if short in fixed_rows.names():
@@ -248,8 +246,13 @@ def fill(connection: duckdb.DuckDBPyConnection, name: str, rows: list[Row] | pa.
 
 
 def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
+    store(connection, f"INSERT INTO {table} BY NAME", rows)
+
+
+def store(connection: duckdb.DuckDBPyConnection, statement: str, rows: pa.Table) -> None:
+    """Stores rows by INSERT or CREATE TABLE AS. `statement`: without its query."""
     connection.register("__rows", rows)
-    connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM __rows")
+    connection.execute(f"{statement} SELECT * FROM __rows")
     connection.unregister("__rows")
 
 
