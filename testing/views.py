@@ -29,8 +29,7 @@ from tailgate.engine.ddl import create_function
 from tailgate.engine.plan.rules import change, compile
 from tailgate.engine.plan.rules.change import SingleRow, StoredRelation, Stream, View, leaves, stateful
 from tailgate.engine.plan.views import catalog_graph, nodes
-from tailgate.engine.plan.views.sizes import as_planned
-from tailgate.engine.plan.views.streams import Streams
+from tailgate.engine.plan.views.streams import Streams, as_planned
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Source, items
 from tailgate.lake.catalog.formats import DeclaredColumn, Json
 from tailgate.lake.catalog.roles import OPERATOR_ID

@@ -23,7 +23,7 @@ from tailgate.engine.plan.rules.change import STATEFUL, Origin, Stateful, Stream
 from tailgate.engine.plan.rules.compile import compile_rewritten
 from tailgate.engine.plan.views import nodes
 from tailgate.engine.plan.views.digest import digest
-from tailgate.engine.plan.views.sizes import ROWS_MIN, as_planned
+from tailgate.engine.plan.views.sizes import ROWS_MIN
 from tailgate.engine.plan.views.streams import bound_plan
 from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, Source
 from tailgate.sql.functions.aggregates import COLLECTING, WITHIN_GROUP
@@ -78,7 +78,7 @@ class Statistics:
 
 def explain(item: Item, catalog: Catalog, streams: Callable[[Item], Stream], statistics: Statistics | None = None) -> str:
     """Returns the text for a view of the catalog; a plain view is treated as a materialized one."""
-    plan = rewrite(as_planned(bound_plan(item, catalog), item))
+    plan = rewrite(bound_plan(item, catalog))
     explained = _Explained(item, catalog, streams)
     tree = [
         (shown, _maintenance(explained, node) + (_statistics_text(explained.node(node), statistics) if statistics is not None else ""))

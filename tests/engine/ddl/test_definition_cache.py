@@ -9,8 +9,7 @@ import pytest
 
 from tailgate.engine import ddl
 from tailgate.engine.plan.rules import compile
-from tailgate.engine.plan.views.sizes import as_planned
-from tailgate.engine.plan.views.streams import Streams
+from tailgate.engine.plan.views.streams import Streams, as_planned
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, known_columns
 from tailgate.lake.errors import ProgramLimitExceeded
 from tailgate.sql import definitions

@@ -11,8 +11,7 @@ from tailgate.engine.plan.circuit.graph import Graph
 from tailgate.engine.plan.rules import compile
 from tailgate.engine.plan.views import catalog_graph, nodes
 from tailgate.engine.plan.views.sharing import Same, Sharing
-from tailgate.engine.plan.views.sizes import as_planned
-from tailgate.engine.plan.views.streams import Streams
+from tailgate.engine.plan.views.streams import Streams, as_planned
 from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, DeadLetters, Item, MaterializedView, Source, ready
 from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
 from tailgate.lake.catalog.dropping import dropping

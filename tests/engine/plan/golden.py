@@ -23,11 +23,10 @@ from tailgate.engine.plan.circuit.graph import Graph
 from tailgate.engine.plan.circuit.steps import Filter, Project, Steps, Unnest
 from tailgate.engine.plan.explain import explain, scanned
 from tailgate.engine.plan.rewrites.passes import steps
-from tailgate.engine.plan.rules.change import Stream
 from tailgate.engine.plan.views import catalog_graph, nodes
 from tailgate.engine.plan.views.shared_joins import with_shared_joins
 from tailgate.engine.plan.views.sharing import Sharing
-from tailgate.engine.plan.views.sizes import as_planned, with_sizes
+from tailgate.engine.plan.views.sizes import with_sizes
 from tailgate.engine.plan.views.streams import Streams, bound_plan
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, ready
 from tailgate.lake.errors import TailgateError
@@ -112,7 +111,7 @@ class World:
             item = self.catalog.relation(rest)
             return "\n".join(
                 f"{name}:\n{_indented(tree(plan, lambda scan: scanned(scan, self.catalog)))}"
-                for name, plan in steps(as_planned(bound_plan(item, self.catalog), item))
+                for name, plan in steps(bound_plan(item, self.catalog))
             )
         statement = parse(command)
         match statement:
@@ -136,13 +135,9 @@ class World:
         item = ddl.create_view(statement, text, self.catalog)
         if isinstance(item, MaterializedView):
             after = self.catalog.apply(Change(put=(item,)))
-
-            def stream(view: MaterializedView) -> Stream:
-                return Streams(self.catalog.apply(Change(put=(view,))))(view)
-
             if self.rows:
-                item = with_sizes(item, self.rows, self.catalog, stream)
-            item = with_shared_joins(item, after, stream)
+                item = with_sizes(item, self.rows, self.catalog)
+            item = with_shared_joins(item, after)
             after = self.catalog.apply(Change(put=(item,)))
             item = nodes.with_new_nodes(replace(item, ready=False), after, Streams(after)(item))
             self._put(item)

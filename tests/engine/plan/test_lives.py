@@ -99,7 +99,7 @@ class Engine:
             item = create_view(statement, text, self.catalog)
             assert isinstance(item, MaterializedView)
             after = self.catalog.apply(Change(put=(item,)))
-            item = with_shared_joins(item, after, lambda view: Streams(after.apply(Change(put=(view,))))(view))
+            item = with_shared_joins(item, after)
             after = after.apply(Change(put=(item,)))
             stream = Streams(after)(item)
             item = nodes.with_new_nodes(replace(item, ready=False), after, stream)

@@ -16,7 +16,7 @@ from tailgate.engine.plan.analysis.scalars import equated
 from tailgate.engine.plan.rewrites import early, equijoin, factor, merge, narrow, order, outer, prune, push, shared, top
 from tailgate.engine.plan.rewrites.equijoin import matching
 from tailgate.engine.plan.rewrites.passes import PASSES, rewrite
-from tailgate.engine.plan.views.sizes import as_planned
+from tailgate.engine.plan.views.streams import as_planned
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Table
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field, Type

@@ -43,8 +43,7 @@ def created(catalog: Catalog, query: str, rows: Mapping[int, int] | None = None,
 
 
 def chosen(catalog: Catalog, item: MaterializedView) -> MaterializedView:
-    with_item = catalog.apply(Change(put=(item,)))
-    item = with_shared_joins(item, with_item, lambda view: Streams(with_item.apply(Change(put=(view,))))(view))
+    item = with_shared_joins(item, catalog.apply(Change(put=(item,))))
     after = catalog.apply(Change(put=(item,)))
     return nodes.with_new_nodes(item, after, Streams(after)(item))
 

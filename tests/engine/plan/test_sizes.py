@@ -32,7 +32,7 @@ def planned(catalog: Catalog, name: str, rows: dict[int, int], query: str = QUER
     id = catalog.next_id
     bound = bind_query(query, catalog, view=True)
     item = MaterializedView(id, name, bound.columns, None, True, id + 1, bound.depends, query=query, ready=False)
-    item = with_sizes(item, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
+    item = with_sizes(item, rows, catalog)
     after = catalog.apply(Change(put=(item,)))
     item = nodes.with_new_nodes(item, after, Streams(after)(item))
     after = after.apply(Change(put=(item,)))

@@ -22,11 +22,8 @@ from tailgate.engine.plan.analysis.estimate import rows, values
 from tailgate.engine.plan.rewrites.equijoin import matching
 from tailgate.engine.plan.rewrites.passes import rewrite
 from tailgate.engine.plan.rewrites.shared import Side, join_sides
-from tailgate.engine.plan.rules import change
-from tailgate.engine.plan.rules.change import Stream, stateful
 from tailgate.engine.plan.views import nodes
-from tailgate.engine.plan.views.digest import digest
-from tailgate.engine.plan.views.sizes import as_planned
+from tailgate.engine.plan.views.sizes import joins_among
 from tailgate.engine.plan.views.streams import bound_plan, plan_key
 from tailgate.lake.catalog import Catalog, MaterializedView
 from tailgate.sql.definition_cache import DefinitionCache
@@ -71,13 +68,13 @@ class _RelationJoin:
         return all(theirs.needed <= set(ours.columns) for ours, theirs in zip(self.sides, other.sides, strict=True))
 
 
-def with_shared_joins(item: MaterializedView, catalog: Catalog, stream: Callable[[MaterializedView], Stream]) -> MaterializedView:
+def with_shared_joins(item: MaterializedView, catalog: Catalog) -> MaterializedView:
     """Returns the view, not numbered yet, with the columns of the joins that it shares.
 
-    `stream`: returns the stream of the view, for any options. Changes of columns that the view does not read pass a shared join, and
-    are messages of a ksqlDB table; therefore a derived item of ksqlDB shares only equal joins. Relations that are about to be
-    replaced have no columns here: the view has the same plan before and after the replacement, which has another id. Views that are
-    about to be replaced do not count: one of them may be this view, with its earlier definition.
+    Changes of columns that the view does not read pass a shared join, and are messages of a ksqlDB table; therefore a derived item
+    of ksqlDB shares only equal joins. Relations that are about to be replaced have no columns here: the view has the same plan before
+    and after the replacement, which has another id. Views that are about to be replaced do not count: one of them may be this view,
+    with its earlier definition.
     """
     coming = catalog.replacements()
     remaining = {relation: columns for relation, columns in item.join_columns.items() if relation not in coming}
@@ -92,7 +89,7 @@ def with_shared_joins(item: MaterializedView, catalog: Catalog, stream: Callable
     theirs = frozenset[str]().union(*map(nodes.digests, others))
 
     def shared(view: MaterializedView) -> int:
-        return sum(digest(o, view, catalog) in theirs for o in stateful(stream(view)) if isinstance(o, change.Join))
+        return joins_among(view, catalog, theirs)
 
     for join in own:
         starts = join.starts(item)
@@ -154,7 +151,7 @@ def _relation_joins(item: MaterializedView, catalog: Catalog) -> tuple[_Relation
     stored = catalog.stored
 
     def joins_of_plan() -> tuple[_RelationJoin, ...]:
-        plan = rewrite(as_planned(bound_plan(item, stored), item))
+        plan = rewrite(bound_plan(item, stored))
         return tuple(join for node in walk(plan) if (join := _relation_join(node)) is not None)
 
     return _joins.get(plan_key(item), stored, joins_of_plan, lambda _: bind_definition(item, stored).depends)

@@ -9,55 +9,39 @@ keeps the join order of its text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from tailgate.engine.plan.rules import change
-from tailgate.engine.plan.rules.change import Stream, stateful
+from tailgate.engine.plan.rules.change import stateful
 from tailgate.engine.plan.views import nodes
 from tailgate.engine.plan.views.digest import digest
-from tailgate.lake.catalog import Catalog, Item, MaterializedView
-from tailgate.sql.plan import Relation, Scan
-from tailgate.sql.plan.traversal import bottom_up
+from tailgate.engine.plan.views.streams import Streams
+from tailgate.lake.catalog import Catalog, Change, MaterializedView
 
 ROWS_MIN = 100  # rows
 # a known size of the same relation is reused if the two differ by at most this factor
 SIMILAR_FACTOR = 4
 
 
-def as_planned(plan: Relation, item: Item) -> Relation:
-    """Returns the plan of a view with the choices of its creation in its scans: sizes, and columns of shared joins."""
-    if not isinstance(item, MaterializedView) or (item.sizes is None and not item.join_columns):
-        return plan
-    sizes, columns = item.sizes, item.join_columns
-
-    def rule(node: Relation) -> Relation:
-        if not isinstance(node, Scan):
-            return node
-        return replace(node, rows=None if sizes is None else sizes.get(node.relation, 0), join_columns=columns.get(node.relation))
-
-    return bottom_up(plan, rule)
-
-
-def with_sizes(
-    item: MaterializedView, rows: Mapping[int, int], catalog: Catalog, stream: Callable[[MaterializedView], Stream]
-) -> MaterializedView:
+def with_sizes(item: MaterializedView, rows: Mapping[int, int], catalog: Catalog) -> MaterializedView:
     """Returns the view, not numbered yet, with the sizes to plan by.
 
-    `rows`: the known sizes of its inputs. `stream`: returns the stream of the view, for any
-    options. If the join order of the text shares more joins with existing views than the best
-    order, the view gets no sizes.
+    `rows`: the known sizes of its inputs. If the join order of the text shares more joins with
+    existing views than the best order, the view gets no sizes.
     """
     others = [i for i in catalog.each(MaterializedView) if i.ready and i.id != item.id]
     sizes = {id: _similar_size(id, _rounded(n), others) for id, n in sorted(rows.items())}
     typed = replace(item, sizes=None)
     sized = replace(item, sizes=sizes)
     theirs = frozenset().union(*map(nodes.digests, others))
+    return typed if theirs and joins_among(typed, catalog, theirs) > joins_among(sized, catalog, theirs) else sized
 
-    def shared(view: MaterializedView) -> int:
-        return sum(digest(o, view, catalog) in theirs for o in stateful(stream(view)) if isinstance(o, change.Join))
 
-    return typed if theirs and shared(typed) > shared(sized) else sized
+def joins_among(item: MaterializedView, catalog: Catalog, digests: Collection[str]) -> int:
+    """Returns how many joins of a view have one of these digests. The catalog may have another version of the view."""
+    stream = Streams(catalog.apply(Change(put=(item,))))(item)
+    return sum(digest(o, item, catalog) in digests for o in stateful(stream) if isinstance(o, change.Join))
 
 
 def _rounded(rows: int) -> int:

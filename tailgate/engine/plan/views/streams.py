@@ -9,12 +9,11 @@ from dataclasses import replace
 
 from tailgate.engine.plan.rules import compile
 from tailgate.engine.plan.rules.change import ORDERED, ArrivalJoin, Stream, WithinJoin, stateful
-from tailgate.engine.plan.views.sizes import as_planned
 from tailgate.lake.catalog import ROUNDS, Catalog, Item, MaterializedView
 from tailgate.lake.errors import StatementTooComplex
 from tailgate.sql.definition_cache import DefinitionCache
 from tailgate.sql.definitions import bind_definition, definition_key
-from tailgate.sql.plan import Recursive, Relation
+from tailgate.sql.plan import Recursive, Relation, Scan
 from tailgate.sql.plan.traversal import bottom_up, tree_size
 
 StreamOf = Callable[[Item, Catalog, Callable[[Item], Stream]], Stream]
@@ -25,9 +24,23 @@ StreamOf = Callable[[Item, Catalog, Callable[[Item], Stream]], Stream]
 NODES_MAX = 10_000
 
 
+def as_planned(plan: Relation, item: Item) -> Relation:
+    """Returns the plan of a view with the choices of its creation in its scans: sizes, and columns of shared joins."""
+    if not isinstance(item, MaterializedView) or (item.sizes is None and not item.join_columns):
+        return plan
+    sizes, columns = item.sizes, item.join_columns
+
+    def rule(node: Relation) -> Relation:
+        if not isinstance(node, Scan):
+            return node
+        return replace(node, rows=None if sizes is None else sizes.get(node.relation, 0), join_columns=columns.get(node.relation))
+
+    return bottom_up(plan, rule)
+
+
 def bound_plan(item: Item, catalog: Catalog) -> Relation:
-    """Returns the plan of a view's text, with the view's limit of rounds. Raises 54001 if it is too large to maintain."""
-    plan = bind_definition(item, catalog).plan
+    """Returns the plan of a view's text, with the choices of its creation. Raises 54001 if it is too large to maintain."""
+    plan = as_planned(bind_definition(item, catalog).plan, item)
     if isinstance(item, MaterializedView) and item.recursion_limit != ROUNDS:
         limit = item.recursion_limit
         plan = bottom_up(plan, lambda node: replace(node, limit=limit) if isinstance(node, Recursive) else node)
@@ -59,7 +72,7 @@ def stream_of(item: Item, catalog: Catalog, streams: Callable[[Item], Stream]) -
     stored = catalog.stored
 
     def compiled() -> Stream:
-        return compile.stream(as_planned(bound_plan(item, stored), item), stored, streams)
+        return compile.stream(bound_plan(item, stored), stored, streams)
 
     return _streams.get(plan_key(item), stored, compiled, lambda _: bind_definition(item, stored).depends)
 

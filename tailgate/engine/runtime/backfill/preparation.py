@@ -10,7 +10,6 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from tailgate.engine.plan.rules.change import Stream
 from tailgate.engine.plan.views import nodes
 from tailgate.engine.plan.views.replacements import replacement, stored_inputs
 from tailgate.engine.plan.views.shared_joins import with_shared_joins
@@ -69,11 +68,7 @@ def _with_starts(engine: Engine, item: MaterializedView, catalog: Catalog) -> Ma
             rows[id] = sum(high - starts[id].get(p, low) for p, (low, high) in bounds.items())
             if any(begin > item.starts.get(id, {}).get(p, begin) for p, begin in starts[id].items()):
                 log.warning("topic %s has lost records that %s was made of; it is filled without them", source.topic, item.name)
-
-    def stream(view: MaterializedView) -> Stream:
-        return Streams(catalog.apply(Change(put=(view,))))(view)
-
-    return with_shared_joins(with_sizes(replace(item, starts=starts), rows, catalog, stream), catalog, stream)
+    return with_shared_joins(with_sizes(replace(item, starts=starts), rows, catalog), catalog)
 
 
 def _start(item: MaterializedView, source: Source, bounds: Mapping[str, tuple[int, int]]) -> dict[str, int]:
