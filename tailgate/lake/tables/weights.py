@@ -45,7 +45,7 @@ def _net_by_row(changes: pa.Table) -> pa.Table:
     flat = flattened(changes.drop_columns([WEIGHT]))
     numbered = flat.append_column(_ROW, pa.array(range(changes.num_rows), pa.int64())).append_column(WEIGHT, changes[WEIGHT])
     total = numbered.group_by(flat.column_names, use_threads=False).aggregate([(_ROW, "min"), (WEIGHT, "sum")])
-    total = total.filter(pc.not_equal(total[WEIGHT + "_sum"], 0))
+    total = _filtered(total, pc.not_equal(total[WEIGHT + "_sum"], 0))
     return changes.take(total[_ROW + "_min"]).set_column(changes.num_columns - 1, changes.schema.field(WEIGHT), total[WEIGHT + "_sum"])
 
 
