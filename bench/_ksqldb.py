@@ -23,6 +23,7 @@ from tailgate.embedded.children import Child, free_port
 from tailgate.embedded.kafka import Kafka
 from tailgate.ksql.api import MEDIA, Server
 from tailgate.lake.folder import Lake
+from tailgate.lake.log.log import name as entry_name
 
 READY = timedelta(seconds=120)
 ANSWER_S = 600.0
@@ -84,15 +85,14 @@ def steps(data: Path, name: str, column: str, sent: Sequence[float], arrived: Se
     assert newest is not None
     stream = next(item for item in lake.catalog_at(newest.n).items.values() if item.name == name and item.columns)
     position = [field.name for field in stream.columns].index(column)
-    files = {int(file.name): file for file in (data / "log").iterdir() if file.name.isdigit()}
     out: dict[str, list[float]] = {"wait": [], "tick": [], "sink": []}
     for entry in lake.log.after(0):
-        changes = entry.changes(stream.id)
-        if changes is None or entry.header.n not in files:
+        changes, file = entry.changes(stream.id), data / entry_name(entry.header.n)
+        if changes is None or not file.exists():
             continue
         numbers = changes.column(position).to_pylist()
         if numbers and min(numbers) >= first:
-            began, ended = entry.header.time / 1000, files[entry.header.n].stat().st_mtime
+            began, ended = entry.header.time / 1000, file.stat().st_mtime
             out["wait"].append(began - sent[min(numbers)])
             out["tick"].append(ended - began)
             out["sink"].append(arrived[min(numbers)] - ended)
