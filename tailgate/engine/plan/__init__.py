@@ -4,7 +4,8 @@ A materialized view passes through these modules:
 
 1. `views.streams` binds its text, and `rewrites` transforms the plan to one that is cheaper to
    maintain (`sql.plan.may_fail` tells which expressions may move). `views.sizes` has the input
-   sizes at planning time, and `analysis.estimate` derives row counts from them.
+   sizes at planning time, and `analysis.estimate` derives row counts from them. `views.shared_joins`
+   chooses the joins that views with different filters share.
 2. `rules.compile` makes `rules.change.Stream`s of the plan: stateful operators, and filters and
    projections between them, which `circuit.steps` writes in Spark SQL.
 3. `views.digest` identifies operators with equal state; `views.nodes` numbers operators

@@ -45,7 +45,7 @@ def joins_among(item: MaterializedView, catalog: Catalog, digests: Collection[st
 
 
 def _rounded(rows: int) -> int:
-    """Rounds a number of rows to one digit; numbers below FEW become FEW, except 0."""
+    """Rounds a number of rows to one digit; numbers below ROWS_MIN become ROWS_MIN, except 0."""
     return max(ROWS_MIN, int(float(f"{rows:.0e}"))) if rows else 0
 
 

@@ -1,6 +1,6 @@
-"""Prepares items for a change of the catalog: where views and readers begin, sizes of inputs, new operators.
+"""Prepares items for a change of the catalog: where views and readers begin, sizes of inputs, shared joins, new operators.
 
-new and refilled views ──► start offsets of their topics ──► sizes of their inputs ──► operators
+new and refilled views ──► start offsets of their topics ──► sizes of their inputs ──► shared joins ──► operators
 sources that nothing reads yet ──► the offsets where their readers begin
 """
 
@@ -31,7 +31,7 @@ log = logging.getLogger("tailgate.engine")
 def prepared(engine: Engine, items: Iterable[Item], catalog: Catalog) -> list[Item]:
     """Returns items that are prepared for their fill.
 
-    Views get the start offsets of their topics, the sizes of their inputs, and new operators.
+    Views get the start offsets of their topics, the sizes of their inputs, the columns of shared joins, and new operators.
     """
     catalog = catalog.apply(Change(put=tuple(items)))
     items = [_with_starts(engine, i, catalog) if isinstance(i, MaterializedView) else i for i in items]
