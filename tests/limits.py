@@ -19,14 +19,8 @@ import pytest
 
 LONG_S = 3600.0  # of tests that are marked `long`; the longest take a quarter of an hour
 GRACE = 0.25  # of the limit
+LIMIT = pytest.StashKey[float]()  # of a test, in seconds; missing if it has none
 STDERR = pytest.StashKey[int]()  # not captured
-
-
-def limit(item: pytest.Item) -> float:
-    """Returns the seconds that a test may take, or 0 for a test without a limit."""
-    marker = item.get_closest_marker("timeout")
-    option = item.config.getoption("timeout")
-    return float(marker.args[0] if marker else item.config.getini("timeout") or 0 if option is None else option)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -44,17 +38,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_timeout_set_timer(item: pytest.Item) -> bool | None:
-    """Sets no timer for a test with a Spark session: after an error within a request to the JVM, all requests of the process fail."""
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
+    """Records a test's limit. Sets no timer for one with a Spark session: after an error within a request to the JVM, all others fail."""
+    item.stash[LIMIT] = settings.timeout
     return True if "session" in getattr(item, "fixturenames", ()) else None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def _ends(item: pytest.Item) -> Generator[None, Any, Any]:
     """Ends the process if this part of a test takes too long. Neither pytest-timeout nor pytest limits a tear-down after a failure."""
-    seconds = limit(item)
-    if seconds:
-        faulthandler.dump_traceback_later(seconds * (1 + GRACE), file=item.config.stash[STDERR], exit=True)
+    if LIMIT in item.stash:
+        faulthandler.dump_traceback_later(item.stash[LIMIT] * (1 + GRACE), file=item.config.stash[STDERR], exit=True)
     try:
         return (yield)
     finally:
