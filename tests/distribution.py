@@ -69,7 +69,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return group(nodeid)
 
         def schedule(self) -> None:
-            """Also gives a process that replaces another one a second group: it runs its last test when it knows what follows."""
+            """Gives a process that replaces another one a second group, too: it runs its last test when it knows what follows."""
             super().schedule()
             for node in self.nodes:
                 self._reschedule(node)

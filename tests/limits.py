@@ -1,4 +1,4 @@
-"""The end of tests that take too long: the limit of pytest-timeout, which is `timeout` in pyproject.toml, and what it does not end.
+"""The end of tests that take too long: pytest-timeout ends them after `timeout` of pyproject.toml; the process ends if it cannot.
 
 set-up, call and tear-down ──► SIGALRM after `timeout`: the stacks of all threads, a failure, and fixtures stop their servers
 each of the three ──► GRACE of it later, because a call of C, of the JVM or a tear-down waits: the stacks, and the process ends
@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
-    """Records a test's limit. Sets no timer for one with a Spark session: after an error within a request to the JVM, all others fail."""
+    """Records a test's limit. Sets no timer for one with a Spark session: after an error within a request to the JVM, later ones fail."""
     item.stash[LIMIT] = settings.timeout
     return True if "session" in getattr(item, "fixturenames", ()) else None
 

@@ -50,7 +50,7 @@ def test_a_reader_that_waits_makes_few_requests(lake: Lake, s3: S3) -> None:
 
 @pytest.mark.parametrize("lake", ["bucket"], indirect=True)
 def test_a_reader_that_the_engine_wakes_makes_no_requests(lake: Lake, s3: S3) -> None:
-    """It does not look at the log before the engine has announced an entry."""
+    """The reader does not look at the log before the engine has announced an entry."""
     writer = open_epoch(lake)
     control = Control(Answers(lambda *_: {}, EntryStream(lake.log).serve, lambda lags: {}, lambda *_: {}))
     control.start()

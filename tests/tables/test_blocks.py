@@ -118,7 +118,7 @@ def test_a_table_that_is_replaced_meanwhile(world: World, statement: str, rows: 
 
 
 def test_a_text_of_several_statements(world: World) -> None:
-    """Outside a block, a statement that changes the catalog commits what is before it; later statements read at a new time."""
+    """Outside a block, a statement that changes the catalog commits the statements before it; later statements read at a new time."""
     with connect(world) as connection:
         connection.execute("CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
         connection.execute("INSERT INTO t VALUES (2); CREATE TABLE u AS SELECT a FROM t; INSERT INTO u SELECT a + 10 FROM t")

@@ -79,7 +79,7 @@ def _items(array: Scalar) -> list[Literal]:
 
 
 def of_each(fractions: tuple[float | None, ...], percentile: Callable[[exp.Expr], Scalar]) -> Scalar:
-    """Returns the array of the percentiles, or NULL if there are no values to aggregate. `percentile` binds that of one fraction."""
+    """Returns the array of the percentiles, or NULL if no value is aggregated. `percentile` binds that of one fraction."""
     percentiles = {f: percentile(_number(f)) for f in fractions if f is not None}
     type = next(iter(percentiles.values())).type
     items = tuple(Literal(None, type) if f is None else percentiles[f] for f in fractions)

@@ -78,7 +78,7 @@ def test_a_statement_binds_and_compiles_only_what_it_changes(names: Names, monke
 
 
 def test_results_are_those_of_a_new_binding(names: Names) -> None:
-    """After each statement, all definitions and streams are what they are without the cache."""
+    """After each statement, all definitions and streams are equal to those without the cache."""
     names("CREATE SCHEMA s", "CREATE FUNCTION f(n bigint) RETURNS bigint LANGUAGE SQL RETURN n + 1", "CREATE VIEW s.v AS SELECT x FROM p")
     names("CREATE MATERIALIZED VIEW m AS SELECT f(x) AS n FROM t", "CREATE MATERIALIZED VIEW k AS SELECT count(*) AS n FROM s.v")
     names("CREATE MATERIALIZED VIEW above AS SELECT n FROM m UNION ALL SELECT n FROM k")

@@ -57,11 +57,11 @@ def filled(catalog: Catalog, item: MaterializedView) -> Catalog:
 
 def joins(catalog: Catalog) -> list[int]:
     """Returns the nodes of the joins of each view, in order."""
-    streams, found = Streams(catalog), []
+    streams, numbers = Streams(catalog), []
     for view in sorted(catalog.each(MaterializedView), key=lambda i: i.id):
         operators = stateful(streams(view))
-        found += [nodes.node_of(view, n) for n, operator in enumerate(operators) if isinstance(operator, change.Join)]
-    return found
+        numbers += [nodes.node_of(view, n) for n, operator in enumerate(operators) if isinstance(operator, change.Join)]
+    return numbers
 
 
 def of_queries(*queries: str, rows: Mapping[int, int] | None = None) -> Catalog:
@@ -73,12 +73,12 @@ def of_queries(*queries: str, rows: Mapping[int, int] | None = None) -> Catalog:
 
 def test_many_views_with_other_filters_have_few_joins() -> None:
     catalog = of_queries(*(f"{QUERY} WHERE o.amount > {n} {GROUPS}" for n in range(20)))
-    found = joins(catalog)
-    assert len(found) == 20
-    assert len(set(found)) < 8
-    assert len(set(found[8:])) == 1, "the later ones share a join"
+    numbers = joins(catalog)
+    assert len(numbers) == 20
+    assert len(set(numbers)) < 8
+    assert len(set(numbers[8:])) == 1, "the later ones share a join"
     graph = catalog_graph.compile_catalog(catalog, Streams(catalog))
-    assert len(graph.operators) == len(set(found)) + 20
+    assert len(graph.operators) == len(set(numbers)) + 20
     later = decode_catalog(encode_catalog(catalog))
     assert all(nodes.matches_record(i, later, Streams(later)(i)) for i in later.each(MaterializedView)), "as after a restart"
 
@@ -157,5 +157,5 @@ def test_a_view_that_is_filled_again_keeps_its_choice_except_for_replaced_relati
     new = replacement(over.expect(MaterializedView, base.id), over.next_id, over.next_id)
     replacing = over.apply(Change(put=(new,)))
     reader = max(over.each(MaterializedView), key=lambda i: i.id)
-    kept = replace(reader, join_columns={ORDERS: (0, 1), base.id: (0, 1)}, ready=False)
-    assert chosen(replacing, kept).join_columns == {ORDERS: (0, 1)}
+    refilled = replace(reader, join_columns={ORDERS: (0, 1), base.id: (0, 1)}, ready=False)
+    assert chosen(replacing, refilled).join_columns == {ORDERS: (0, 1)}

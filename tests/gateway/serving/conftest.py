@@ -38,6 +38,6 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 @pytest.fixture
 def slow(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
-    """A gateway that updates a poll however long it takes."""
+    """Returns a gateway that updates a poll however long it takes."""
     monkeypatch.setattr(polls, "REFRESH_S_MAX", 60.0)
     return world

@@ -44,7 +44,7 @@ def test_the_first_of_many_rows(slow: World, seed: int, monkeypatch: pytest.Monk
 
 
 def test_rows_that_are_too_large(slow: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are not kept: neither many copies of a row, nor wide rows behind LIMIT."""
+    """Neither many copies of a row nor wide rows behind LIMIT are kept."""
     monkeypatch.setattr(live_rows, "BYTES_MAX", 10_000)
     item, wide = slow.model.create("v", COLUMNS, None), (1, "a" * 1000, None, None)
     for weight, runs in (1, 0), (1, 1), (18, 2):
@@ -61,18 +61,18 @@ def test_rows_that_are_too_large(slow: World, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_memory_is_short(slow: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A poll that returns few rows does not fail because there is no memory for those that would be kept."""
-    item, asked = slow.model.create("v", COLUMNS, (0,)), list[object]()
+    """A poll that returns few rows does not fail if memory is short for those that would be kept."""
+    item, requests = slow.model.create("v", COLUMNS, (0,)), list[object]()
 
     def fetched(*arguments: object) -> None:
-        asked.append(arguments)
+        requests.append(arguments)
         raise OutOfMemory("out of memory")
 
     monkeypatch.setattr(live_queries, "fetched", fetched)
     for id in range(3):
         slow.tick({item.id: [((id, "a", None, None), 1)]})
         assert slow.raw("SELECT id FROM v ORDER BY id LIMIT 1", False) == [(b"0",)]
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
 def test_polls_that_ticks_do_not_update(slow: World, monkeypatch: pytest.MonkeyPatch) -> None:

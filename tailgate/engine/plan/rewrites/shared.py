@@ -1,6 +1,6 @@
 """Moves filters and projections above joins of relations, so that views with other filters and columns share the join.
 
-    σ_a(π_x(R)) ⋈ σ_b(π_y(S)) = π_{x, y}(σ_{a ∧ b}(π_X(R) ⋈ π_Y(S)))       X contains x and what a reads; Y likewise
+    σ_a(π_x(R)) ⋈ σ_b(π_y(S)) = π_{x, y}(σ_{a ∧ b}(π_X(R) ⋈ π_Y(S)))       X contains x and the columns of a; Y likewise
     σ_a(π_x(R)) ⟕ π_y(S) = π_{x, y}(σ_a(π_X(R) ⟕ π_Y(S)))
 
 A join stores its sides and looks up the partners of each changed row. Ten views with ten filters store the sides and
