@@ -30,10 +30,13 @@ async function result(work) {
   try {
     return { value: JSON.stringify((await work()) ?? null, null, 1) }
   } catch (error) {
-    const cause = error.parent ?? error.driverError ?? error.cause ?? error
-    return { error: `${cause.code ?? error.code} ${cause.message ?? error.message} in ${cause.sql ?? error.query ?? error.sql ?? ''}` }
+    const { code, message, sql } = cause(error)
+    return { error: `${code ?? error.code} ${message ?? error.message} in ${sql ?? error.query ?? error.sql ?? ''}` }
   }
 }
+
+/** The driver's error in that of a tool. */
+const cause = (error) => error.parent ?? error.driverError ?? error.cause ?? error
 
 function difference(ours, theirs) {
   const [a, b] = [ours.split('\n'), theirs.split('\n')]
@@ -42,12 +45,15 @@ function difference(ours, theirs) {
   return `${part(a)} and not ${part(b)}`
 }
 
-/** The SQLSTATE of an error that a step expects. */
+/** An order of objects that a tool queries without ORDER BY. */
+export const byName = (a, b) => (a.name < b.name ? -1 : 1)
+
+/** The SQLSTATE and the tool's name of an error that a step expects. */
 export async function refused(work) {
   try {
     await work()
   } catch (error) {
-    return [(error.parent ?? error.driverError ?? error.cause ?? error).code, error.name]
+    return [cause(error).code, error.name]
   }
   return 'no error'
 }

@@ -62,7 +62,6 @@ await compare(open, ({ orm }) => orm.close(true), {
     for (let n = 1; n < 4; n += 1) em.create('Post', { title: `post ${n}`, score: n, user: ann, tags: n === 1 ? [red, blue] : [] })
     await em.flush()
     ann.name = 'anna'
-    em.getRepository('Post')
     await em.flush()
     return [ann.id, ann.role, ann.active, String(ann.visits)]
   },

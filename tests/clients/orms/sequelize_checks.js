@@ -1,6 +1,6 @@
 // Sequelize: sync, sync with alter, what its query interface tells about tables, and models.
 import { DataTypes, Op, QueryTypes, Sequelize, Transaction } from 'sequelize'
-import { compare, refused, SCHEMA } from './compare.js'
+import { byName, compare, refused, SCHEMA } from './compare.js'
 
 async function open(port) {
   const db = new Sequelize('shop', 'postgres', '', { host: '127.0.0.1', port, dialect: 'postgres', logging: false, define: { schema: SCHEMA } })
@@ -74,7 +74,7 @@ await compare(open, (db) => db.close(), {
   showIndex: async (db) => {
     const found = await db.getQueryInterface().showIndex(TABLE)
     return found.map(({ name, unique, primary, fields, definition }) => ({ name, unique, primary, fields: name === 'by_lower_email' ? 0 : fields, definition: name === 'by_lower_email' ? 0 : definition }))
-      .sort((a, b) => (a.name < b.name ? -1 : 1))
+      .sort(byName)
   },
   'foreign keys': async (db) => {
     const q = db.getQueryInterface()
@@ -95,7 +95,7 @@ await compare(open, (db) => db.close(), {
     const results = [await User.findOrCreate({ where: { email: 'd@b.c' }, defaults: { name: 'dan' } }), await User.findOrCreate({ where: { email: 'd@b.c' } })]
     return results.map(([row, created]) => [row.name, created])
   },
-  'findOrCreate of a row that is there meanwhile': async (db, { User }) => db.transaction(async (transaction) => {
+  'findOrCreate in a transaction': async (db, { User }) => db.transaction(async (transaction) => {
     const [row, created] = await User.findOrCreate({ where: { name: 'nobody here', email: 'x@b.c' }, transaction })
     return [row.name, created]
   }),

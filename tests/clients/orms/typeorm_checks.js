@@ -4,7 +4,7 @@ import {
   ArrayContains, Brackets, DataSource, EntitySchema, ILike, In, IsNull, LessThan, MoreThan, Not, Raw, Table, TableCheck, TableColumn, TableForeignKey, TableIndex,
   TableUnique,
 } from 'typeorm'
-import { compare, refused, SCHEMA } from './compare.js'
+import { byName, compare, refused, SCHEMA } from './compare.js'
 
 const entities = (changed) => {
   const User = new EntitySchema({
@@ -107,16 +107,24 @@ const connect = (port, changed) => new DataSource({
 
 async function open(port) {
   const db = await connect(port, false)
-  const runner = db.createQueryRunner()
-  await runner.createSchema(SCHEMA, true)
-  await runner.release()
+  await withRunner(db, (runner) => runner.createSchema(SCHEMA, true))
   return { db, port }
+}
+
+/** Releases the connection of the query runner, on which `db.destroy` would wait, after an error, too. */
+async function withRunner(db, work) {
+  const runner = db.createQueryRunner()
+  try {
+    return await work(runner)
+  } finally {
+    await runner.release()
+  }
 }
 
 const table = ({ name, columns, indices, uniques, checks, foreignKeys }) => ({
   name,
   // its queries have no ORDER BY
-  columns: columns.map(({ '@instanceof': _, ...column }) => column).sort((a, b) => (a.name < b.name ? -1 : 1)),
+  columns: columns.map(({ '@instanceof': _, ...column }) => column).sort(byName),
   indices: indices.map((i) => [i.name, i.columnNames, i.isUnique, i.where?.replace(/[()]/g, '')]).sort(),
   uniques: uniques.map((u) => [u.name, u.columnNames, u.deferrable]).sort(),
   checks: checks.map((c) => c.name).sort(),
@@ -127,22 +135,15 @@ const sql = ({ upQueries, downQueries }) => [upQueries.map((q) => q.query), down
 await compare(open, ({ db }) => db.destroy(), {
   synchronize: async ({ db }) => db.synchronize(),
   'the schema builder finds no difference': async ({ db }) => sql(await db.driver.createSchemaBuilder().log()),
-  'tables of the query runner': async ({ db }) => {
-    const runner = db.createQueryRunner()
+  'tables of the query runner': ({ db }) => withRunner(db, async (runner) => {
     const tables = await runner.getTables(['users', 'posts', 'tags', 'post_tags'].map((name) => `${SCHEMA}.${name}`))
     const views = await runner.getViews([])
-    await runner.release()
-    return [tables.map(table).sort((a, b) => (a.name < b.name ? -1 : 1)), views.map((v) => [v.name, v.materialized])]
-  },
-  'has, databases, schemas': async ({ db }) => {
-    const runner = db.createQueryRunner()
-    const answers = [
-      await runner.hasTable(`${SCHEMA}.users`), await runner.hasTable('nowhere'), await runner.hasColumn(`${SCHEMA}.users`, 'nick'), await runner.hasSchema(SCHEMA),
-      await runner.hasDatabase('shop'), await runner.getCurrentDatabase(), await runner.getCurrentSchema(), await runner.getVersion().then((v) => v.split('.')[0]),
-    ]
-    await runner.release()
-    return answers
-  },
+    return [tables.map(table).sort(byName), views.map((v) => [v.name, v.materialized])]
+  }),
+  'has, databases, schemas': ({ db }) => withRunner(db, async (runner) => [
+    await runner.hasTable(`${SCHEMA}.users`), await runner.hasTable('nowhere'), await runner.hasColumn(`${SCHEMA}.users`, 'nick'), await runner.hasSchema(SCHEMA),
+    await runner.hasDatabase('shop'), await runner.getCurrentDatabase(), await runner.getCurrentSchema(), await runner.getVersion().then((v) => v.split('.')[0]),
+  ]),
   'save and insert': async ({ db }, own) => {
     own.users = db.getRepository('User')
     own.posts = db.getRepository('Post')
@@ -191,12 +192,7 @@ await compare(open, ({ db }) => db.destroy(), {
     const found = await db.transaction((m) => m.findOne('User', { where: { id: 1 }, lock: { mode: 'for_no_key_update' } }))
     return [error, locked.length, found.email, await users.count()]
   },
-  'stream': async ({ db }) => {
-    const runner = db.createQueryRunner()
-    const active = await runner.query('SELECT count(*) AS n FROM orms.active_users')
-    await runner.release()
-    return active
-  },
+  'a query of a view': ({ db }) => withRunner(db, (runner) => runner.query('SELECT count(*) AS n FROM orms.active_users')),
   'entities that changed: the statements, and synchronize': async (own) => {
     await own.db.destroy()
     own.db = await connect(own.port, true)
@@ -208,16 +204,13 @@ await compare(open, ({ db }) => db.destroy(), {
   'migrations: run, show, undo': async ({ db }) => {
     const run = await db.runMigrations({ transaction: 'each' })
     const open = await db.showMigrations()
-    const runner = db.createQueryRunner()
-    const orders = await runner.getTable(`${SCHEMA}.orders`)
-    await runner.release()
+    const orders = await withRunner(db, (runner) => runner.getTable(`${SCHEMA}.orders`))
     await db.undoLastMigration()
     await db.undoLastMigration({ transaction: 'all' })
     const again = await db.runMigrations({ transaction: 'all' })
     return [run.map((m) => m.name), open, table(orders), again.length]
   },
-  'the query runner changes tables': async ({ db }) => {
-    const runner = db.createQueryRunner()
+  'the query runner changes tables': ({ db }) => withRunner(db, async (runner) => {
     const name = `${SCHEMA}.orders`
     await runner.addColumn(name, new TableColumn({ name: 'mood', type: 'enum', enum: ['good', 'bad'], isArray: true, isNullable: true }))
     await runner.changeColumn(name, 'amount', new TableColumn({ name: 'total', type: 'numeric', precision: 10, scale: 2, isNullable: true, comment: 'with tax' }))
@@ -235,15 +228,11 @@ await compare(open, ({ db }) => db.destroy(), {
     await runner.updatePrimaryKeys(sales, sales.columns.filter((c) => ['id', 'user_id'].includes(c.name)))
     await runner.clearTable(`${SCHEMA}.sales`)
     const after = await runner.getTable(`${SCHEMA}.sales`)
-    await runner.release()
     return [table(sales), table(after)]
-  },
-  'clearDatabase': async ({ db }) => {
-    const runner = db.createQueryRunner()
+  }),
+  dropDatabase: ({ db }) => withRunner(db, async (runner) => {
     await db.dropDatabase()
     await runner.dropSchema(SCHEMA, true, true)
-    const left = await runner.query("SELECT relname FROM pg_class WHERE relname IN ('users', 'posts', 'typeorm_metadata') AND relnamespace <> 'pg_catalog'::regnamespace")
-    await runner.release()
-    return left
-  },
+    return runner.query("SELECT relname FROM pg_class WHERE relname IN ('users', 'posts', 'typeorm_metadata') AND relnamespace <> 'pg_catalog'::regnamespace")
+  }),
 })
