@@ -20,7 +20,7 @@ BIN := .venv/bin
 FAST := "not long and not clients"
 # Processes that share the tests, more than cores: a test waits for servers and JVMs a third of its time (tests/distribution.py).
 JOBS ?= 3
-# Seconds after which a test of `make test-long` that is not marked `long` has failed.
+# Seconds for the law, and for each test of random statements, in `make test-long`.
 TIMEOUT := 14400
 # How long `make test-soak` injects faults.
 SECONDS ?= 3600
