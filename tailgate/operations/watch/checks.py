@@ -5,7 +5,7 @@ A check returns the conditions that hold, or None if the observation does not sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ DISK_FREE_MIN = 0.10  # of the file system
 CLOCK_AHEAD_MAX_MS = 60_000  # a log that is further ahead of the clock than this is reported
 MEMORY_USED_MAX = 0.90
 HELD_MAX = 0.80  # of a reader's limit
+NO_LEASE_S = 5.0  # an engine renews its lease every second
 NO_ENTRY_S = 15.0  # an idle engine appends an entry every 10 s
 TICK_MAX_S = 8.0  # a tick that runs for longer does not end soon
 NO_PROGRESS_S = 6.0  # a sink records its position every second
@@ -33,9 +34,9 @@ Results = Sequence[tuple[str, str, str]]  # key, summary, hint
 
 @dataclass
 class Since:
-    """The time since which a number has not changed, by the monotonic clock."""
+    """The time since which a value has not changed, by the monotonic clock."""
 
-    value: int
+    value: Hashable
     at_s: float
 
 
@@ -44,6 +45,7 @@ class Memory:
     """Values of earlier observations that the checks compare with."""
 
     entry: Since | None = None
+    lease: Since | None = None
     readers: dict[str, Since] = field(default_factory=dict)  # by name: how far they have read
     letters: dict[str, Since] = field(default_factory=dict)  # by source: the number of dead letters
     grown: dict[str, float] = field(default_factory=dict)  # by source: when it grew
@@ -86,8 +88,8 @@ def _keys(at: Observation) -> list[list[str] | None]:
     return [None if result is None else [key for key, _, _ in result] for result in results]
 
 
-def unchanged_s(before: Since | None, value: int, at_s: float) -> tuple[Since, float]:
-    """Returns since when a number has this value, and for how many seconds."""
+def unchanged_s(before: Since | None, value: Hashable, at_s: float) -> tuple[Since, float]:
+    """Returns since when there is this value, and for how many seconds."""
     since = before if before is not None and before.value == value else Since(value, at_s)
     return since, at_s - since.at_s
 
@@ -132,6 +134,14 @@ def _stopped_ticks(at: Observation, memory: Memory) -> Results | None:
         return [("", f"a tick has been running for more than {TICK_MAX_S:.0f} s", LOOK)]
     what = f"the engine has appended no entry to the log for more than {NO_ENTRY_S:.0f} s, although it answers"
     return [("", what, LOOK)] if seconds > NO_ENTRY_S else []
+
+
+def _lease(at: Observation, memory: Memory) -> Results | None:
+    memory.lease, seconds = unchanged_s(memory.lease, at.lease, at.at_s)
+    if at.engine.state != "running":
+        return None  # the alert of the engine says more
+    hint = "Look at the end of its log (logs/engine.log): an engine that stands by replaces it."
+    return [("", "the engine does not renew its lease, although it answers", hint)] if seconds > NO_LEASE_S else []
 
 
 def no_gateway(not_reached: int) -> tuple[str, str]:
@@ -234,6 +244,7 @@ CHECKS = (
     Check("engine_unavailable", PAGE, 3.0, _engine),
     Check("tick_failing", PAGE, 2.0, _failing_ticks),
     Check("ticks_stopped", PAGE, 0.0, _stopped_ticks),
+    Check("lease_not_renewed", PAGE, 0.0, _lease, of_lake=True),
     Check("gateway_unavailable", PAGE, 3.0, _gateways),
     Check("sinks_unavailable", PAGE, 3.0, _sinks_process, of_lake=True),
     Check("source_stalled", PAGE, 2.0, _sources),

@@ -13,7 +13,7 @@ from __future__ import annotations
 import http.client
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,8 @@ class Observation:
 
     `n` and `entry_time`: of the newest entry of the log; 0 if there is none. `disk_free` and `memory_used`: shares from 0 to 1.
     `gateways`: those that this process may reach, or None if none has ever run. `not_reached`: the number of those on other machines that
-    run without --control-listen. `sinks_ended`: whether `tailgate sinks` was killed.
+    run without --control-listen. `sinks_ended`: whether `tailgate sinks` was killed. `lease`: a value that differs after each renewal of
+    the engine's lease; None if it has none, or if it cannot be read.
     """
 
     at_s: float
@@ -77,6 +78,7 @@ class Observation:
     n: int
     entry_time: int
     engine: Engine
+    lease: Hashable
     gateways: tuple[Gateway, ...] | None
     not_reached: int
     sinks_ended: bool
@@ -117,6 +119,7 @@ class Observer:
             n=0 if newest is None else newest.n,
             entry_time=0 if newest is None else newest.time,
             engine=engine,
+            lease=_lease(lake),
             gateways=self._gateways(step),
             not_reached=self._not_reached,
             sinks_ended=sinks_process.ended_unexpectedly(lake),
@@ -180,6 +183,13 @@ def _engine(announcement: engines.Announcement | None) -> Engine:
     except (OSError, http.client.HTTPException, ValueError):
         return Engine("ended unexpectedly" if announcement.has_ended else "not answering", announcement.epoch)
     return Engine("running", announcement.epoch, answer)
+
+
+def _lease(lake: Lake) -> Hashable:
+    try:
+        return engines.lease(lake)
+    except (OSError, ValueError):  # a file that no engine has written
+        return None
 
 
 def _memory_used(path: Path = Path("/proc/meminfo")) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tailgate.lake.catalog import Catalog
-from tailgate.operations.watch.checks import CHECKS, LETTERS_S, NO_ENTRY_S, NO_PROGRESS_S, TICK_MAX_S, Memory, checked, differ
+from tailgate.operations.watch.checks import CHECKS, LETTERS_S, NO_ENTRY_S, NO_LEASE_S, NO_PROGRESS_S, TICK_MAX_S, Memory, checked, differ
 from tailgate.operations.watch.observation import Engine, Gateway, Observation, Reader
 from tests.docs.pages import DOCS
 
@@ -18,6 +18,7 @@ HEALTH: dict[str, Any] = {
     "views": {"totals": {"status": "running", "ready": True}, "new": {"status": "filling", "ready": False}},
     "ticks": {"failing": False, "running_s": 0.1},
 }
+RENEWED = "renewed"  # in each observation
 SINK = Reader("out", "sink", 100, "running", 0.1, False)
 WELL = Observation(
     at_s=1000.0,
@@ -25,6 +26,7 @@ WELL = Observation(
     n=100,
     entry_time=1_800_000_000_000,
     engine=Engine("running", 1, HEALTH),
+    lease=RENEWED,
     gateways=(Gateway("7", {"rows": []}),),
     not_reached=0,
     sinks_ended=False,
@@ -37,6 +39,7 @@ WELL = Observation(
 
 def found(at: Observation, memory: Memory | None = None) -> list[tuple[str, str]]:
     """Returns the alerts and keys of the conditions that hold."""
+    at = replace(at, lease=at.at_s) if at.lease == RENEWED else at
     return [(c.alert, c.key) for check in checked(at, memory or Memory()) for c in check.conditions or ()]
 
 
@@ -83,9 +86,12 @@ def test_a_condition(at: Observation, expected: list[tuple[str, str]]) -> None:
     assert found(at) == expected
 
 
+OF_ITEMS = ("source_stalled", "view_failing", "view_backfilled_again", "dead_letters")
+
+
 def test_what_the_engine_does_not_say_is_unknown() -> None:
     at = replace(WELL, engine=Engine("not answering", 1))
-    assert unknown(at) == ["tick_failing", "ticks_stopped", "source_stalled", "view_failing", "view_backfilled_again", "dead_letters"]
+    assert unknown(at) == ["tick_failing", "ticks_stopped", "lease_not_renewed", *OF_ITEMS]
 
 
 def test_an_engine_that_answers_and_appends_nothing() -> None:
@@ -95,6 +101,17 @@ def test_an_engine_that_answers_and_appends_nothing() -> None:
     later = replace(WELL, at_s=WELL.at_s + NO_ENTRY_S + 1)
     assert found(later, memory) == [("ticks_stopped", "")]
     assert found(replace(later, n=101), memory) == []
+
+
+@pytest.mark.parametrize("lease", [(1, 7), None])
+def test_a_lease_that_is_not_renewed(lease: tuple[int, int] | None) -> None:
+    memory, at = Memory(), replace(WELL, lease=lease)
+    assert found(at, memory) == []
+    assert found(replace(at, at_s=at.at_s + NO_LEASE_S, n=101), memory) == []
+    later = replace(at, at_s=at.at_s + NO_LEASE_S + 1, n=102)
+    assert found(later, memory) == [("lease_not_renewed", "")]
+    assert "lease_not_renewed" not in [alert for alert, _ in found(replace(later, engine=Engine("not answering", 1)), memory)]
+    assert found(replace(later, lease=(1, 8)), memory) == []
 
 
 def test_a_sink_that_does_not_read_on() -> None:

@@ -110,6 +110,17 @@ class Staged(Alerted):
                 os.kill(pid, signal.SIGCONT)
 
     @contextlib.contextmanager
+    def broken_lease(self) -> Iterator[None]:
+        lease, moved = self.data / "engine.lease", self.data / "moved"
+        lease.rename(moved)
+        lease.mkdir()
+        try:
+            yield
+        finally:
+            lease.rmdir()
+            moved.rename(lease)
+
+    @contextlib.contextmanager
     def stopped_sinks(self) -> Iterator[None]:
         with self.stopped("tailgate sinks"):
             self.run("INSERT INTO notes SELECT coalesce(max(id), 0) + 1 FROM notes")
@@ -205,6 +216,7 @@ FAILURES = (
     Failure("the engine is stopped", lambda s: s.stopped("tailgate engine"), ENGINE, "", "the engine does not answer"),
     Failure("the engine's JVM is killed", lambda s: s.killed("PythonGatewayServer"), ENGINE, "", "the engine "),
     Failure("the engine's JVM is stopped", lambda s: s.stopped("PythonGatewayServer"), ENGINE, "", "the engine "),
+    Failure("the engine's lease cannot be renewed", Staged.broken_lease, "lease_not_renewed", "", "the engine does not renew its lease"),
     Failure("the gateway is killed", lambda s: s.killed("tailgate gateway"), GATEWAY, "", "no gateway runs on this machine"),
     Failure("the gateway is stopped", lambda s: s.stopped("tailgate gateway"), GATEWAY, "", "the gateway with process id"),
     Failure("`tailgate sinks` is killed", lambda s: s.killed("tailgate sinks"), "sinks_unavailable", "", "tailgate sinks has ended"),
