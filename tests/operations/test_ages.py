@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tailgate.engine.runtime.ticks.ages import ANSWERS_S, SLOW_S, Ages
+from tailgate.engine.runtime.ticks.ages import ANSWERS_S, LONG_S, SLOW_S, Ages
 from tailgate.lake.writer.inbox import TABLE
 
 CHANGES: tuple[Callable[[Ages], None], ...] = (
@@ -69,6 +69,29 @@ def test_a_slow_tick_is_answered_once_at_once() -> None:
     ages.due()  # it failed
     ages.acknowledge(1, [1001])
     assert answered_after(ages, version) >= ANSWERS_S
+
+
+def test_the_end_of_a_long_tick_is_answered_once_at_once() -> None:
+    """The client knows that the tick is due, and not what arrived meanwhile."""
+    ages = Ages()
+    ages.due()
+    version = ages.changed(0, 0)
+    time.sleep(LONG_S)
+    ages.committed(7, (0, 0), 0, {})
+    assert answered_after(ages, version) < ANSWERS_S / 2
+    version = ages.changed(0, 0)
+    ages.acknowledge(1, [1001])
+    assert answered_after(ages, version) >= ANSWERS_S
+
+
+def test_the_end_of_the_engine_is_answered_once_at_once() -> None:
+    ages = Ages()
+    version = ages.changed(0, 0)
+    ages.end()
+    assert answered_after(ages, version) < ANSWERS_S / 2
+    version = ages.changed(0, 0)
+    start = time.monotonic()
+    assert ages.changed(version, 0.05) == version and time.monotonic() - start >= 0.05
 
 
 def test_writes_wait_up_to_an_entry_and_after_it() -> None:

@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
-from tailgate.engine.runtime.control.freshness import CONNECTING, STALLED, STARTING, Freshness
+from tailgate.engine.runtime.control.freshness import CONNECTING, ENDING, STALLED, STARTING, Freshness
 from tailgate.engine.runtime.kafka.readers import reader_name
 from tailgate.gateway.freshness.lags import Lags
 from tailgate.lake.catalog import Source
@@ -77,6 +77,7 @@ def world(session: Any, tmp_path_factory: pytest.TempPathFactory, kafka: Kafka) 
     world = World(session, tmp_path_factory.mktemp("times"), kafka)
     yield world
     world.inside.end()
+    assert {reason for _, reason in world.freshness(0)["inputs"].values()} == {ENDING}
 
 
 @pytest.mark.parametrize(

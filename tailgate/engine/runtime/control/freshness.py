@@ -19,7 +19,7 @@ from tailgate.lake.catalog import Source, Table
 from tailgate.lake.control import FRESHNESS_HOLD_S
 from tailgate.lake.writer.inbox import TABLE
 
-STARTING, STALLED = "the engine is starting", "the source cannot be read"
+STARTING, ENDING, STALLED = "the engine is starting", "the engine is ending", "the source cannot be read"
 CONNECTING = "the source is being connected"
 
 Unread = Sequence[Sequence[int]]  # the times of the oldest records, each with the position behind the records
@@ -53,6 +53,8 @@ class Freshness:
         fetched = self._fetched()  # before the ticks, so that a record is rather in both than in none
         waiting = engine.ages.waiting(fetched["inbox"])
         states = {item.id: self._input(item, item.id in read, fetched["readers"], waiting) for item in inputs}
+        if engine.stopping:  # no reader looks for records any more
+            states = {item.id: ((), ENDING) for item in inputs}
         return {
             "version": version,
             "inputs": {id: (min((time for time, _ in unread), default=None), reason) for id, (unread, reason) in states.items()},
@@ -83,7 +85,7 @@ class Freshness:
         if reader not in readers or not read or not self._engine.inputs.reads(item):
             return (), CONNECTING  # also if a reader with or without the topic was added meanwhile
         unread = {f"{reader}/{topic}": records for topic, records in readers[reader].items()}
-        if unread.get(item.channel, ()) is None:  # no fetch was answered
+        if unread.get(item.channel, ()) is None:  # no fetch was answered, or none since a connection was lost
             return (), CONNECTING
         return _first(unread, _channels(item)) or (), None
 

@@ -21,6 +21,7 @@ TICKS_KEPT = 2_000  # as many as the log entries that a gateway caches: some min
 WRITES_KEPT = 100_000  # acknowledged writes that no tick has read; further ones count from the newest of them
 ANSWERS_S = 0.2  # between two answers to a client while ticks run; each costs the engine about 1 ms
 SLOW_S = 0.03  # of a tick, after which a client is answered at once: it shows the records later than the client expects
+LONG_S = 0.08  # of a tick, at whose end a client is answered at once: the records that arrived meanwhile are as old
 
 Oldest = Mapping[str, tuple[int, int]]  # by channel: the oldest record's time, and when it arrived
 
@@ -43,13 +44,15 @@ def now_ms() -> int:
 class Ages:
     """The ages of the newest ticks and of writes that wait. Safe from many threads.
 
-    Each change has a higher version: a tick is due, because a record or a write arrived; it was committed; a write was acknowledged.
+    Each change has a higher version: a tick is due, because a record or a write arrived; it was committed; a write was acknowledged; the
+    engine ends.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Condition()
-        self._first = self._version = now_ms()  # higher than those of an earlier engine
+        self._version = now_ms()  # higher than those of an earlier engine
         self._due: tuple[int, float] | None = None  # of the tick that is due or runs: the version, and since when by the monotonic clock
+        self._urgent = self._version  # the newest version of which clients are informed at once
         self._ticks: deque[TickAge] = deque(maxlen=TICKS_KEPT)
         self._writes: deque[tuple[int, str, int]] = deque(maxlen=WRITES_KEPT)  # inbox entry, channel, time
 
@@ -79,15 +82,21 @@ class Ages:
                 writes.setdefault(channel, (at, at))
             tick = TickAge(n, began, computed, now_ms(), {**oldest, **writes})
             self._ticks.append(tick)
+            is_long = self._due is not None and time.monotonic() - self._due[1] > LONG_S
             self._due = None
-            self._change()
+            self._change(is_urgent=is_long)
             return tick
+
+    def end(self) -> None:
+        """Records that the engine ends: from now on nobody looks for new records."""
+        with self._lock:
+            self._change(is_urgent=True)
 
     def changed(self, version: int, timeout_s: float) -> int:
         """Waits for an answer to a client that knows `version`. Returns the present version.
 
         Waits for a change, at most `timeout_s`, and at least ANSWERS_S, unless a tick that the client does not know is slow. Does not
-        wait if the client has no answer of this engine.
+        wait if the client has no answer of this engine, after a long tick and when the engine ends.
         """
         start = time.monotonic()
         with self._lock:
@@ -96,7 +105,7 @@ class Ages:
             return self._version
 
     def _wait_s(self, version: int, start: float, timeout_s: float) -> float:
-        if version < self._first:
+        if version < self._urgent:
             return 0
         if version == self._version:
             return timeout_s
@@ -104,8 +113,10 @@ class Ages:
             return min(ANSWERS_S, timeout_s)
         return min(ANSWERS_S, timeout_s, self._due[1] + SLOW_S - start)
 
-    def _change(self) -> None:
+    def _change(self, *, is_urgent: bool = False) -> None:
         self._version += 1
+        if is_urgent:
+            self._urgent = self._version
         self._lock.notify_all()
 
     def after(self, n: int) -> list[TickAge]:

@@ -130,6 +130,7 @@ class EngineLog:
     def finish(self) -> None:
         """Ends the engine now, also within a tick."""
         self.ended.set()
+        self.ages.end()
         for wake in self._wakers:
             wake()
         with self.committed:

@@ -109,6 +109,10 @@ class TickLoop:
         """Returns the oldest records that no tick has read, as `tailgate.circuit.TickLoop` describes. Any thread may call it."""
         return dict(json.loads(self._java.unread()))
 
+    def behind(self) -> dict[str, int]:
+        """Returns how many records no tick has read, by channel, as `tailgate.circuit.TickLoop` describes. Any thread may call it."""
+        return dict(json.loads(self._java.behind()))
+
     def held(self) -> dict[str, int]:
         """Returns sizes of the memory of the JVM, as `tailgate.circuit.TickLoop` describes. Any thread may call it."""
         return dict(json.loads(self._java.held()))

@@ -1,5 +1,6 @@
 package tailgate.circuit;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -149,6 +150,18 @@ public final class TickLoop implements AutoCloseable {
       return unread;
     }
 
+    /** Returns how many offsets of each topic are between the position of the newest committed tick and the end that is known. */
+    Map<String, Long> behind() throws IOException {
+      Map<String, Long> behind = new HashMap<>();
+      if (!(stream instanceof RecordAges ages)) return behind;
+      JsonNode at = JSON.readTree(start.json());
+      ages.ends().forEach((p, end) -> {
+        JsonNode position = at.path(p.topic()).path(Integer.toString(p.partition()));
+        if (position.isNumber()) behind.merge(p.topic(), Math.max(0, end - position.longValue()), Long::sum);
+      });
+      return behind;
+    }
+
     void commit() {
       if (!moved()) return;
       stream.commit(end);
@@ -228,9 +241,9 @@ public final class TickLoop implements AutoCloseable {
   }
 
   /**
-   * Returns the oldest fetched records that no committed tick has read ({@link RecordAges#unread}), null for a topic of which no fetch
-   * was answered, and the entry of the inbox up to which the next tick reads, as JSON: `{"inbox": number, "readers": {reader: {topic:
-   * [[ms, position], …]}}}`. Any thread may call it.
+   * Returns the oldest fetched records that no committed tick has read ({@link RecordAges#unread}), null for a topic that may have
+   * records although none was fetched ({@link RecordAges#unanswered}), and the entry of the inbox up to which the next tick reads, as
+   * JSON: `{"inbox": number, "readers": {reader: {topic: [[ms, position], …]}}}`. Any thread may call it.
    */
   public String unread() throws IOException {
     ObjectNode all = JSON.createObjectNode();
@@ -244,6 +257,17 @@ public final class TickLoop implements AutoCloseable {
       });
     }
     return JSON.writeValueAsString(all);
+  }
+
+  /**
+   * Returns how many records of each channel no committed tick has read, as JSON: `{channel: number}`. Offsets without a record count,
+   * too, and records that the broker has got since its last answer do not. Any thread may call it.
+   */
+  public String behind() throws IOException {
+    Map<String, Long> behind = new HashMap<>();
+    for (Input reader : readers)
+      reader.behind().forEach((topic, records) -> behind.put(reader.name + "/" + topic, records));
+    return JSON.writeValueAsString(behind);
   }
 
   /**

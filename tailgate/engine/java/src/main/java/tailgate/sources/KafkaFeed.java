@@ -56,7 +56,7 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
   private static final int FETCH_BYTES_MAX = 16 << 20;  // limit of the consumer besides the queue, compressed
   private static final int RECORD_BYTES = 250;  // overhead of a record in memory
   private static final Duration POLL = Duration.ofMillis(500);
-  private static final Duration FIRST = Duration.ofMillis(20);  // until a fetch of each partition was answered
+  private static final Duration FIRST = Duration.ofMillis(20);  // while a partition is unanswered
   private static final Duration NEWEST = Duration.ofMillis(2);  // of the second of two polls
   // At an ordinary rate records are polled just before the next tick, so that it has the newest ones and a poll returns several.
   // Two polls are needed then: the consumer has sent a request before the pause, whose answer has older records only.
@@ -115,6 +115,7 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
   private final Thread thread = new Thread(this::run, "tailgate-feed");
   private final Map<TopicPartition, Long> fetched = new HashMap<>();  // positions after the last poll; used by the thread
   private volatile Unanswered unanswered = new Unanswered(Map.of());
+  private volatile Map<TopicPartition, Long> ends = Map.of();  // at the last probe
   // the following are guarded by this object
   private final ArrayDeque<Fetched> queue = new ArrayDeque<>();
   private final SingleRecords singles = new SingleRecords();
@@ -222,7 +223,7 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
         add(news);
         InboxSource.look(inbox);
       }
-      unanswered.polled(consumer);
+      unanswered.polled(consumer, ANSWER);
       if (System.nanoTime() - probed > PROBE_MS * 1_000_000) {
         probe(consumer);
         probed = System.nanoTime();
@@ -313,7 +314,7 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
   /** Asks the broker for the topics. New partitions are read from their first record. */
   private void probe(KafkaConsumer<byte[], byte[]> consumer) {
     Set<TopicPartition> all = new HashSet<>(consumer.assignment()), added = new HashSet<>();
-    consumer.endOffsets(all, ANSWER);
+    ends = consumer.endOffsets(all, ANSWER);
     for (String topic : topics)
       for (PartitionInfo p : consumer.partitionsFor(topic, ANSWER)) {
         TopicPartition partition = new TopicPartition(topic, p.partition());
@@ -382,6 +383,12 @@ public final class KafkaFeed implements MicroBatchStream, SupportsAdmissionContr
     RecordAges.add(unread, oldest(0, next.entries), next.next);
     RecordAges.add(unread, oldest(next.entries, queue.size()), queued);
     return unread;
+  }
+
+  @Override public synchronized Map<TopicPartition, Long> ends() {
+    Map<TopicPartition, Long> newest = new HashMap<>(ends);
+    queued.forEach((p, position) -> newest.merge(p, position, Math::max));
+    return newest;
   }
 
   /** Returns the oldest records of these entries of the queue. */

@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.*;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.spark.sql.connector.read.streaming.*;
 
 /**
@@ -34,6 +35,7 @@ final class RatedKafka extends WrappedKafka implements RecordAges {
 
   @Override public int waiting() { return ((KafkaFeed) stream).waiting(); }
   @Override public Set<String> unanswered() { return ((KafkaFeed) stream).unanswered(); }
+  @Override public Map<TopicPartition, Long> ends() { return ((KafkaFeed) stream).ends(); }
   @Override public Map<String, Oldest> oldest(Offset end) { return ((KafkaFeed) stream).oldest(end); }
   @Override public Map<String, List<Unread>> unread() { return ((KafkaFeed) stream).unread(); }
 

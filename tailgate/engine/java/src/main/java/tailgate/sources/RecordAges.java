@@ -36,6 +36,9 @@ public interface RecordAges {
   /** Returns the topics that may have records although none was fetched ({@link Unanswered}). Safe from any thread. */
   Set<String> unanswered();
 
+  /** Returns the newest known end of each partition, as the broker has said or as it was read. Safe from any thread. */
+  Map<TopicPartition, Long> ends();
+
   /** Returns the number of records that are fetched and that no committed tick has read. Safe from any thread. */
   int waiting();
 

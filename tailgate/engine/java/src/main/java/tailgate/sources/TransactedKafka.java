@@ -65,6 +65,7 @@ public final class TransactedKafka extends WrappedKafka implements RecordAges {
   @Override public int waiting() { return scan == null ? 0 : scan.waiting(); }
   @Override public Set<String> unanswered() { return scan == null ? topics : scan.unanswered(); }
   @Override public Map<String, Oldest> oldest(Offset end) { return scan == null ? Map.of() : scan.admitted(); }
+  @Override public Map<TopicPartition, Long> ends() { return scan == null ? Map.of() : scan.ends(); }
   @Override public Map<String, List<Unread>> unread() { return scan == null ? Map.of() : scan.unread(); }
 
   @Override public void commit(Offset end) {

@@ -27,7 +27,7 @@ final class TransactionScan implements AutoCloseable {
   // remembered transactions, whose copies are recognised, also after a restart
   private static final int REMEMBERED_MAX = 10_000;
   private static final long POLL_MS = 500;
-  private static final long FIRST_MS = 20;  // until a fetch of each partition was answered
+  private static final long FIRST_MS = 20;  // while a partition is unanswered
   // interval of requests for the ends of partitions, which also detect a broker that is down
   private static final long PROBE_MS = 2_000;
   private static final Duration ANSWER = Duration.ofSeconds(3);
@@ -43,6 +43,7 @@ final class TransactionScan implements AutoCloseable {
   private final Runnable look;
   private final Set<TopicPartition> partitions = new LinkedHashSet<>();
   private final Unanswered unanswered;
+  private volatile Map<TopicPartition, Long> ends = Map.of();
   private final Thread thread = new Thread(this::run, "tailgate-transactions");
   private final String reader;
   private long letIn, warned = monotonic() - WARN_MS;
@@ -112,6 +113,9 @@ final class TransactionScan implements AutoCloseable {
   /** Returns the topics that may have records although none was read ({@link Unanswered}). */
   Set<String> unanswered() { return unanswered.topics(); }
 
+  /** Returns the ends of the partitions, as the broker has said last. */
+  Map<TopicPartition, Long> ends() { return ends; }
+
   /** Returns the number of records that are read and not admitted. */
   synchronized int waiting() { return transactions.waiting(); }
 
@@ -140,7 +144,7 @@ final class TransactionScan implements AutoCloseable {
       while (!closed) {
         ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(unanswered().isEmpty() ? POLL_MS : FIRST_MS));
         boolean news = take(records);
-        unanswered.polled(consumer);
+        unanswered.polled(consumer, ANSWER);
         long now = monotonic();
         if (now - probed >= PROBE_MS) {
           probe();
@@ -233,7 +237,7 @@ final class TransactionScan implements AutoCloseable {
       consumer.assign(partitions);
       first.forEach(consumer::seek);
     }
-    Map<TopicPartition, Long> ends = consumer.endOffsets(partitions, ANSWER);
+    ends = consumer.endOffsets(partitions, ANSWER);
     long wall = System.currentTimeMillis(), now = monotonic();
     synchronized (this) { ends.forEach((p, end) -> { if (consumer.position(p, ANSWER) >= end) transactions.caughtUp(p, wall, now); }); }
   }
