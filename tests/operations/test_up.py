@@ -30,6 +30,7 @@ UNUSED = {
     "tailgate_gateway_request_seconds",
     "tailgate_engine_backfill_percent",
     "tailgate_engine_backfill_rows",
+    "tailgate_engine_backfill_left_seconds",
     "tailgate_watch_alerts",
     "tailgate_watch_undelivered",
 }

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from tailgate.gateway.freshness.lags import Lag
 from tailgate.gateway.server.connection import Connections
 from tailgate.gateway.session.gateway import Gateway
+from tailgate.lake.catalog import Catalog, Endpoint, Objective
 from tailgate.operations.health import BEHIND_MAX_S
 from tailgate.operations.labels import by_name, each
 from tailgate.operations.metrics import Metrics, Series, labeled
@@ -43,6 +44,7 @@ def connect(metrics: Metrics, gateway: Gateway, connections: Connections) -> Non
     metrics.read(P + "freshness_known", lambda: _freshness(gateway, lambda lag: int(lag.ms is not None)))
     metrics.read_one(P + "followed", lambda: len(followers.feeds))
     metrics.read_one(P + "followers", lambda: sum(count for _, count in list(followers.feeds.values())))
+    metrics.read_one(P + "follower_entries_behind", lambda: followers.entries_behind)
     metrics.read_one(P + "client_bytes", lambda: gateway.budget.used)
     metrics.read(P + "cache_entries", lambda: labeled({name: entries for name, (entries, _) in _caches(gateway).items()}))
     metrics.read(P + "cache_bytes", lambda: labeled({name: size for name, (_, size) in _caches(gateway).items()}))
@@ -54,9 +56,15 @@ def unready(gateway: Gateway) -> str | None:
     if gateway.sessions.closed:
         return "the gateway is stopping"
     behind_s = gateway.serving.mirrors.figures.behind_s
-    if behind_s > BEHIND_MAX_S:
+    if behind_s > behind_max_s(gateway.serving.progress.catalog):
         return f"the mirrors have been behind the log for {behind_s:.0f} s"
     return None
+
+
+def behind_max_s(catalog: Catalog) -> float:
+    """Returns how long the mirrors of a ready gateway may be behind: BEHIND_MAX_S, or longer if all objectives of freshness allow it."""
+    limits_ms = [min(o.limits_ms.values()) for o in catalog.each(Objective) if not isinstance(catalog.items.get(o.depends[0]), Endpoint)]
+    return max(BEHIND_MAX_S, min(limits_ms, default=0) / 1000)
 
 
 def _freshness(gateway: Gateway, value: Callable[[Lag], float | None]) -> Series:

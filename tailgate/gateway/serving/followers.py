@@ -43,6 +43,7 @@ class Followers:
         self._threads = started(FOLLOWING_THREADS, "tailgate-follow")
         self._quota = Quota("followed queries", FOLLOWERS, FOLLOWERS_EACH, FOLLOWERS_RESERVE)
         self.feeds: dict[object, tuple[Feed, int]] = {}
+        self._received: dict[object, int] = {}  # by follower: the newest entry that it has received
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -90,10 +91,14 @@ class Followers:
             raise
         if isinstance(item, Prepared):
             self._quota.opened(requester)
+        follower = object()
+        self._received[follower] = self._progress.state.n
         try:
             async for batch in following.follow(feed, self._entries, after, snapshot, self._progress, aside, patient):
                 yield batch
+                self._received[follower] = batch.n  # it has asked for the next one
         finally:
+            del self._received[follower]
             if isinstance(item, Prepared):
                 self._quota.closed(requester)
             self._release(feed, shared)
@@ -108,6 +113,12 @@ class Followers:
             yield
         finally:
             self._quota.closed(requester)
+
+    @property
+    def entries_behind(self) -> int:
+        """Returns how many entries the slowest follower has not received."""
+        newest = self._progress.state.n
+        return max((newest - n for n in list(self._received.values())), default=0)
 
     async def entry_at(self, time: int) -> int:
         """Returns the number of the newest entry that is not later than a time."""

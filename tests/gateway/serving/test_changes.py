@@ -115,6 +115,30 @@ def test_entries_that_are_evicted_are_freed_at_once(model: ModelLake, run) -> No
     run(work)
 
 
+def test_a_follower_that_does_not_read_is_behind(model: ModelLake, run) -> None:
+    async def work() -> None:
+        item = model.create("v", NARROW)
+        start = model.tick({item.id: [((1, "a"), 1)]})
+        async with serving(model) as server:
+            assert server.followers.entries_behind == 0
+            stream = server.followers.changes(shared(Followed(item)), after=start, snapshot=True)
+            await anext(stream)
+            last = [model.tick({item.id: [((i, "b"), 1)]}) for i in (2, 3)][-1]
+            while server.progress.state.time < last:
+                await asyncio.sleep(0.01)
+            assert server.followers.entries_behind == 2
+            await take(stream, last)
+            waiting = asyncio.ensure_future(anext(stream))  # as a client that has received all
+            await asyncio.sleep(0)
+            assert server.followers.entries_behind == 0
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            await stream.aclose()
+            assert server.followers._received == {}
+
+    run(work)
+
+
 def test_a_future_time(model: ModelLake, run) -> None:
     """AS OF a future time returns nothing before that time."""
 

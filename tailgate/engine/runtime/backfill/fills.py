@@ -133,6 +133,7 @@ class Fill(threading.Thread):
         self._piece_rows = PIECE_ROWS
         # the number of the current input, and the fraction of it that was sent
         self._input, self._part = 0, 0.0
+        self._began: float | None = None  # when it got its turn, by the monotonic clock
 
     @property
     def percent(self) -> float:
@@ -141,6 +142,12 @@ class Fill(threading.Thread):
         All inputs count the same: their sizes are unknown before they are read.
         """
         return 100.0 if not self._histories else min(100.0, 100 * (self._input + self._part) / len(self._histories))
+
+    @property
+    def left_s(self) -> float | None:
+        """Returns an estimate of the seconds until the last piece is sent, from the progress until now; None before the first piece."""
+        percent = self.percent
+        return None if self._began is None or not percent else (time.monotonic() - self._began) * (100 / percent - 1)
 
     def end(self) -> None:
         """Stops the fill."""
@@ -170,7 +177,7 @@ class Fill(threading.Thread):
 
     def _fill(self) -> None:
         """Sends all pieces of all inputs."""
-        began = last_report = time.monotonic()
+        began = last_report = self._began = time.monotonic()
         for history in self._histories:
             for piece in self._pieces(history):
                 if not self.alive:

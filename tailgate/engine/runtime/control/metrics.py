@@ -20,7 +20,8 @@ from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.maintenance.follow import Follow
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.catalog import Item, MaterializedView, Source
-from tailgate.lake.readers.holds import holds
+from tailgate.lake.readers.holds import Limits, holds
+from tailgate.lake.store import Store
 from tailgate.operations.labels import by_name, each
 from tailgate.operations.metrics import Labels, Metrics, Series, labeled
 
@@ -42,21 +43,37 @@ VIEW_VALUES = {f"view_{what}": OPERATOR_VALUES[f"operator_{what}"] for what in (
 
 @dataclass
 class Samples:
-    """The newest values that a background thread has read. `operators`: by node. `held`: entries by reader."""
+    """The newest values that a background thread has read.
+
+    `operators`: by node. `held`, `held_bytes`: entries and bytes of the log by reader. `behind`: records that no tick has read, by channel.
+    """
 
     operators: dict[int, OperatorStatistics] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
+    held_bytes: dict[str, int] = field(default_factory=dict)
     log_bytes: int | None = None
+    state_bytes: int | None = None
+    behind: dict[str, int] = field(default_factory=dict)
     memory: dict[str, int] = field(default_factory=dict)  # of the JVM (`tailgate.circuit.TickLoop.held`)
 
     def take(self, engine: Engine) -> None:
         """Reads the values again."""
         self.operators = dict(engine.figures().nodes)
-        newest = engine.newest.n
-        self.held = {hold.reader: max(0, newest - hold.n) for hold in holds(engine.lake) if hold.stopped is None}
+        newest, limits = engine.newest.n, Limits(engine.lake)
+        held = [hold for hold in holds(engine.lake) if hold.stopped is None]
+        self.held = {hold.reader: max(0, newest - hold.n) for hold in held}
+        self.held_bytes = {hold.reader: limits.size_after(hold.n) for hold in held}
         self.log_bytes = engine.lake.log.size()
+        self.state_bytes = size_below(engine.lake.local, engine.state_folder)
         loop = engine.runner.loop
-        self.memory = {} if loop is None else loop.held()
+        if loop is not None:
+            self.memory, self.behind = loop.held(), loop.behind()
+
+
+def size_below(store: Store, folder: str) -> int:
+    """Returns the bytes of the objects in a folder and below it."""
+    names, sizes = store.names(folder), store.sizes(folder)  # a name without a size is a folder, or was removed meanwhile
+    return sum(sizes.values()) + sum(size_below(store, f"{folder}/{name}") for name in names if name not in sizes)
 
 
 class Sampler(threading.Thread):
@@ -95,9 +112,11 @@ def connect(metrics: Metrics, installation: Installation, follow: Follow, jvm_pi
     metrics.read_one(P + "round_entries_behind", lambda: max(0, engine.newest.n - follow.written))
     metrics.read_one(P + "inbox_waiting", lambda: max(0, engine.inbox.newest - engine.newest.inbox))
     metrics.read(P + "reader_entries_held", lambda: labeled(sampler.samples.held))
+    metrics.read(P + "reader_held_bytes", lambda: labeled(sampler.samples.held_bytes))
     for name in ("read_ahead_records", "read_ahead_bytes", "rocksdb_bytes"):
         metrics.read_one(P + name, partial(_memory, sampler, name))
     metrics.read_one(P + "log_bytes", lambda: sampler.samples.log_bytes)
+    metrics.read_one(P + "state_disk_bytes", lambda: sampler.samples.state_bytes)
     for name, value in OPERATOR_VALUES.items():
         metrics.read(P + name, _operators(engine, sampler, value))
     metrics.read(P + "operator_late_rows_total", lambda: _late_rows(engine))
@@ -130,11 +149,13 @@ def _connect_items(metrics: Metrics, installation: Installation, samples: Sample
     for what, name in COUNTS.items():
         metrics.read(P + name, sources(count(what)))
     metrics.read(P + "source_last_record_seconds", sources(last_record_s))
+    metrics.read(P + "source_records_behind", sources(lambda source: samples.behind.get(source.channel)))
     metrics.read(P + "view_failing", views(lambda view: int(engine.failing.has_error(view))))
     for name, value in VIEW_VALUES.items():
         metrics.read(P + name, views(partial(of_operators, samples, value)))
     metrics.read(P + "backfill_percent", views(backfill("percent")))
     metrics.read(P + "backfill_rows", views(backfill("rows")))
+    metrics.read(P + "backfill_left_seconds", views(backfill("left_s")))
 
 
 def _filled(engine: Engine, view: Item) -> int:
