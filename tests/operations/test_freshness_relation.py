@@ -26,6 +26,8 @@ from tests.wire.live import Live
 from tests.wire.statements import Statements
 
 PENDING_MS = 3_000
+QUERY = re.compile(r"^    (SELECT .*(?:\n    (?!SELECT).+)*)", re.MULTILINE)  # on consecutive lines of a page
+RELATION = re.compile(r"\btailgate\.(\w+)")
 
 
 class Engine:
@@ -190,6 +192,16 @@ def test_the_system_catalog_lists_the_relations(live: Live) -> None:
                 assert reader.execute(f"SELECT has_table_privilege({missing}::oid, 'SELECT')").fetchone() == (None,)
     finally:
         statements.stop()
+
+
+def test_each_relation_has_an_example_that_runs(live: Live) -> None:
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        shown = set()
+        for page in sorted((DOCS / "operations").glob("*.md")):
+            for query in QUERY.findall(page.read_text()):
+                connection.execute(query)
+                shown |= set(RELATION.findall(query))
+    assert COLUMNS.keys() - shown == set()
 
 
 def test_the_page_lists_the_columns() -> None:
