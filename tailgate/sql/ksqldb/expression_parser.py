@@ -298,13 +298,16 @@ def type_name(cursor: KsqldbCursor) -> e.TypeName:
     numbers: tuple[int, ...] = ()
     arguments: list[e.TypeName] = []
     fields: list[str] = []
+    last_comma = -1
     if name in STRUCTURES and cursor.accept("<"):
         while not cursor.at(">"):
             if name == "struct":
                 fields.append(cursor.name())
             arguments.append(type_name(cursor))
+            comma = cursor.position
             if not cursor.accept(","):
                 break
+            last_comma = comma if cursor.at(">") else -1
         cursor.expect(">")
     elif cursor.accept("("):
         if name == "varchar" and cursor.token.kind == "word":
@@ -313,4 +316,4 @@ def type_name(cursor: KsqldbCursor) -> e.TypeName:
             numbers = tuple(cursor.listed(KsqldbCursor.integer))
         cursor.expect(")")
     cursor.depth -= 1
-    return e.TypeName(name, numbers if name == "decimal" else (), tuple(arguments), tuple(fields), at)
+    return e.TypeName(name, numbers if name == "decimal" else (), tuple(arguments), tuple(fields), at, last_comma)

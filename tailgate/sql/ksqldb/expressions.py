@@ -16,7 +16,7 @@ class TypeName:
     """A type as written: VARCHAR, DECIMAL(4, 2), ARRAY<INT>, MAP<VARCHAR, INT>, STRUCT<a INT, b VARCHAR>.
 
     `name`: in lower case. `numbers`: precision and scale. `arguments`: the types in <…>. `fields`: the
-    names of a struct's fields, whose types are `arguments`.
+    names of a struct's fields, whose types are `arguments`. `last_comma`: the position of a comma before `>`, -1 for none.
     """
 
     name: str
@@ -24,6 +24,7 @@ class TypeName:
     arguments: tuple[TypeName, ...] = ()
     fields: tuple[str, ...] = ()
     position: int = field(default=0, compare=False)
+    last_comma: int = field(default=-1, compare=False)
 
 
 # ---- expressions -----------------------------------------------------------------------------------------------------------------
@@ -206,7 +207,10 @@ class JoinClause:
 
 @dataclass(frozen=True, slots=True)
 class WindowClause:
-    """WINDOW TUMBLING, HOPPING or SESSION (…). All times in ms; `size` is the gap of a session."""
+    """WINDOW TUMBLING, HOPPING or SESSION (…). All times in ms; `size` is the gap of a session.
+
+    `misplaced`: the position of a time after one that it comes before in ksqlDB's grammar, -1 for none.
+    """
 
     kind: Literal["tumbling", "hopping", "session"]
     size: int
@@ -214,6 +218,7 @@ class WindowClause:
     retention: int | None = None
     grace: int | None = None
     position: int = field(default=0, compare=False)
+    misplaced: int = field(default=-1, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

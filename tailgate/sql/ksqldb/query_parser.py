@@ -9,6 +9,7 @@ from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, expression
 from tailgate.sql.ksqldb.names import RESERVED
 
 WINDOWS = ("tumbling", "hopping", "session")
+TIMES = {("advance", "by"): "advance", ("retention",): "retention", ("grace", "period"): "grace"}  # of windows, in ksqlDB's order
 CLAUSES = RESERVED | {"emit", "partition"}  # words that are not an alias without AS
 MILLISECONDS = {
     "millisecond": 1,
@@ -129,21 +130,26 @@ def _window(cursor: KsqldbCursor) -> e.WindowClause:
     else:
         cursor.expect_word("size")
         size = duration(cursor)
+    misplaced = -1
     while cursor.accept(","):
-        words = next((w for w in (("advance", "by"), ("retention",), ("grace", "period")) if cursor.accept_word(*w)), None)
-        if words is None or words[0] in times or (words[0] == "advance" and kind != "hopping"):
+        place = cursor.position
+        time = next((time for words, time in TIMES.items() if cursor.accept_word(*words)), None)
+        if time is None or time in times or (time == "advance" and kind != "hopping"):
             raise cursor.error()
-        times[words[0]] = duration(cursor)
+        order = list(TIMES.values())
+        if any(order.index(earlier) > order.index(time) for earlier in times):
+            misplaced = place
+        times[time] = duration(cursor)
     if kind == "hopping" and "advance" not in times:
         raise cursor.error()
     cursor.expect(")")
-    advance, retention, grace = (times.get(word) for word in ("advance", "retention", "grace"))
+    advance, retention, grace = map(times.get, TIMES.values())
     match kind:
         case "tumbling":
-            return e.WindowClause("tumbling", size, advance, retention, grace, at)
+            return e.WindowClause("tumbling", size, advance, retention, grace, at, misplaced)
         case "hopping":
-            return e.WindowClause("hopping", size, advance, retention, grace, at)
-    return e.WindowClause("session", size, advance, retention, grace, at)
+            return e.WindowClause("hopping", size, advance, retention, grace, at, misplaced)
+    return e.WindowClause("session", size, advance, retention, grace, at, misplaced)
 
 
 def duration(cursor: KsqldbCursor) -> int:

@@ -50,7 +50,7 @@ Parsed: TypeAlias = (
 def parse(text: str) -> Parsed:
     """Parses a statement of ksqlDB. Raises 0A000 with its name if it is not executed."""
     statement = parser.parse(text)
-    refusals.check(statement)
+    refusals.check(statement, text)
     match statement:
         case k.CreateItem(name=name) | k.CreateAs(name=name):
             return CreateKsqldbItem(Name(name, position=statement.position), statement, statement.if_not_exists)

@@ -145,6 +145,7 @@ def test_the_rows_wait_for_views_that_are_filled_again_after_resume() -> None:
         ("INSERT INTO high SELECT * FROM high", "42P17", "the query reads HIGH, into which it inserts"),
         ("INSERT INTO high SELECT * FROM above", "42P17", "the query reads HIGH, into which it inserts"),
         ("INSERT INTO fixed SELECT sensor, reading FROM readings", "42809", "Cannot insert into read-only stream: FIXED"),
+        ("INSERT INTO w SELECT * FROM w", "42809", "Cannot insert values into windowed stream/table!"),
         ("INSERT INTO a SELECT sensor AS id, reading AS x FROM readings", "42809", "A is a table"),
         ("INSERT INTO others SELECT id AS sensor, x AS reading FROM a", "42809", "the rows of a stream"),
         ("INSERT INTO others SELECT sensor, reading FROM readings EMIT CHANGES LIMIT 1", "0A000", "LIMIT of a persistent query"),
@@ -157,6 +158,8 @@ def test_wrong_inserts(text: str, sqlstate: str, message: str) -> None:
     _, _, catalog = derived("CREATE STREAM high AS SELECT * FROM readings EMIT CHANGES", catalog)
     _, _, catalog = derived("CREATE STREAM above AS SELECT * FROM high EMIT CHANGES", catalog)
     catalog = declared(ALL_READINGS.replace("STREAM others", "SOURCE STREAM fixed"), catalog)
+    window = "value_format = 'json', window_type = 'tumbling', window_size = '1 hour'"
+    catalog = declared(f"CREATE STREAM w (sensor VARCHAR KEY, reading INT) WITH (kafka_topic = 'w', {window})", catalog)
     with pytest.raises(TailgateError, match=message) as error:
         inserted(text, catalog)
     assert error.value.sqlstate == sqlstate

@@ -121,6 +121,7 @@ def test_properties() -> None:
     assert parse("SET 'ksql.streams.Auto.Offset.Reset' = 'earliest'") == Set("auto.offset.reset", ("earliest",))
     assert parse("SET 'ksql.streams.producer.linger.ms' = '5'") == Set("producer.linger.ms", ("5",))
     assert parse("SET 'ksql.functions.collect_list.limit' = '5'") == Set("ksql.functions.collect_list.limit", ("5",))
+    assert parse("SET 'ksql.functions.formula.base.value' = '5'") == Set("ksql.functions.formula.base.value", ("5",))
     with pytest.raises(InvalidParameterValue, match=r"Not recognizable as ksql, streams, consumer, or producer property: 'no\.such'"):
         parse("SET 'no.such' = '1'")
     with pytest.raises(InvalidParameterValue, match=r"Invalid value never for configuration auto\.offset\.reset: String must be one of: "):

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.errors import TailgateError
+from tailgate.lake.errors import StatementTooComplex, TailgateError
 from tailgate.sql.bind import bind_query
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, expression
@@ -55,6 +55,12 @@ def test_a_part_that_occurs_twice_in_what_fails_is_null(engine: duckdb.DuckDBPyC
         ("i = 1 OR a", [True, True, True, True]),
         ("i = 1 AND s->x AND b", [None, None, False, None]),
         ("CASE WHEN a OR i = 1 THEN 1 ELSE 0 END = 1", [False, False, True, True]),
+        ("(a AND i = 1) OR i = 1", [None, None, True, True]),
+        ("NOT a OR i = 1", [None, None, True, True]),
+        ("i = 2 OR (i = 1 AND a) OR b", [None, None, None, True]),
+        ("(a AND i = NULLIF(i, 1)) OR (i = 1 AND NOT b) OR i = 1", [None, None, None, None]),
+        ("((a OR i = 1) AND (b OR i = 2)) OR NOT (a AND b)", [None, None, None, None]),
+        ("(i = 1 OR a) AND (NOT b OR i = 2 OR b)", [True, True, None, None]),
     ],
 )
 def test_a_boolean_column_that_is_null_decides_and_and_or(text: str, values: list[bool | None], engine: duckdb.DuckDBPyConnection) -> None:
@@ -77,6 +83,15 @@ def test_a_key_of_a_group_is_an_operand_of_or() -> None:
     parsed = expression(KsqldbCursor("a OR b OR COUNT(*) > 1"))
     assert translator.expression(parsed).text == "(k OR coalesce((count(*) > 1), false))"
     assert translator.where(parsed) == "(k OR (count(*) > 1))"
+
+
+def test_a_condition_that_is_nested_too_deeply_is_refused() -> None:
+    """Operands that may be NULL occur twice."""
+    text = "a"
+    for sign in ["AND", "OR"] * 20:
+        text = f"({text} {sign} a)"
+    with pytest.raises(StatementTooComplex, match="condition is nested too deeply"):
+        Translator(Scope({"a": types.BOOLEAN}, ("v",)), aggregates=False).value(expression(KsqldbCursor(text)))
 
 
 def test_queries_of_earlier_versions_keep_their_values(engine: duckdb.DuckDBPyConnection) -> None:

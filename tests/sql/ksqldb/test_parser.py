@@ -101,6 +101,7 @@ def test_expressions(text: str, value: object) -> None:
         ("ARRAY<INT>", TypeName("array", arguments=(TypeName("int"),))),
         ("MAP<VARCHAR, ARRAY<INT>>", TypeName("map", arguments=(TypeName("varchar"), TypeName("array", arguments=(TypeName("int"),))))),
         ("STRUCT<a INT, `b` DATE>", TypeName("struct", arguments=(TypeName("int"), TypeName("date")), fields=("a", "B"))),
+        ("ARRAY<INT,>", TypeName("array", arguments=(TypeName("int"),))),  # in statements of earlier versions
     ],
 )
 def test_types(text: str, value: TypeName) -> None:
@@ -144,6 +145,17 @@ STAR = (SelectItem(None),)
                     group_by=(A,),
                     emit="final",
                 ),
+            ),
+        ),
+        (  # a statement of an earlier version
+            "SELECT a FROM s WINDOW SESSION (1 SECOND, GRACE PERIOD 1 DAY, RETENTION 2 DAYS) EMIT CHANGES",
+            PushQuery(
+                SelectQuery(
+                    (SelectItem(A),),
+                    SourceName("s"),
+                    window=WindowClause("session", 1000, retention=172_800_000, grace=86_400_000),
+                    emit="changes",
+                )
             ),
         ),
         (

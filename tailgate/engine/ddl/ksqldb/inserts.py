@@ -35,7 +35,7 @@ from tailgate.sql.drop import find_of_kind
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS
+from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries import Translation, derivation, from_clause
 from tailgate.sql.ksqldb.queries.scopes import column_types, position_columns
 from tailgate.sql.ksqldb.queries.timestamps import timed, timestamp_of
@@ -164,6 +164,8 @@ def _target(statement: InsertQuery, catalog: Catalog) -> tuple[Source | Material
         )
     if isinstance(item, Source) and ksqldb.read_only:
         raise WrongObjectType(f"Cannot insert into read-only stream: {ksqldb_name(item.name)}", position=statement.position)
+    if WINDOW_BOUNDS[0] in ksqldb.message_key:
+        raise WrongObjectType("Cannot insert values into windowed stream/table!", position=statement.position)
     assert isinstance(item, Source | MaterializedView)
     return item, ksqldb
 

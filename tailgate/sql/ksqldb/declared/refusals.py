@@ -1,12 +1,20 @@
-"""Statements and properties of ksqlDB that are parsed and not executed. Each is refused by name, with a hint."""
+"""Statements and properties of ksqlDB that are parsed and not executed. Each is refused by name, with a hint.
+
+The parser accepts some texts that ksqlDB's grammar rules out, because stored statements of earlier versions may have them.
+"""
 
 from __future__ import annotations
 
-from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
+import re
+from typing import Any
+
+from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidParameterValue
+from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import statements as s
 from tailgate.sql.ksqldb.declared.defaults import KEY_FORMAT, KEY_FORMATS, TOPIC_PREFIX, VALUE_FORMAT, VALUE_FORMATS, WRAPS
 from tailgate.sql.ksqldb.declared.switches import PROPERTIES
 from tailgate.sql.ksqldb.limits import LIMITS
+from tailgate.sql.lexer.escapes import near
 
 # properties of SET that have an effect, with their values, () for whole numbers and texts; those that have none here
 OBEYED: dict[str, tuple[str, ...]] = {
@@ -39,7 +47,9 @@ runtime.feature.shared.enabled shared.runtimes.count
 sink.window.change.log.additional.retention suppress.buffer.size.bytes
 timestamp.throw.on.invalid udf.collect.metrics variable.substitution.enable""".split()
 STREAMS = "ksql.streams."  # of properties of Kafka Streams, which have a name with and without it
-OF_CLIENTS = ("producer.", "consumer.")  # the beginnings of properties of Kafka's clients, which have no effect
+# the beginnings of properties of Kafka's clients and of functions that users define, which have no effect
+PREFIXES = ("producer.", "consumer.", "ksql.functions.")
+TOKEN = re.compile(r"\w+|.")
 IGNORED = frozenset({"compression.type", *OF_STREAMS, *(f"ksql.{n}" for n in OF_SERVER)}) - OBEYED.keys()
 
 
@@ -55,17 +65,33 @@ def property_name(name: str) -> str:
 def is_property(name: str) -> bool:
     """Returns whether there is a property, with or without an effect."""
     short = property_name(name)
-    return short in OBEYED or short in IGNORED or short.startswith(OF_CLIENTS)
+    return short in OBEYED or short in IGNORED or short.startswith(PREFIXES)
 
 
-def check(statement: s.KsqldbStatement) -> None:
-    """Raises 0A000 for a statement that is not executed, and 22023 for an unknown property or value of SET."""
+def check(statement: s.KsqldbStatement, text: str) -> None:
+    """Raises 0A000 for a statement that is not executed, and 22023 for an unknown property or value of SET.
+
+    Raises 42601 or 42804 for a part that ksqlDB's grammar rules out. `text`: of the statement.
+    """
+    for part in e.walk(statement):
+        _check_part(part, text)
     refusal = _refusal(statement)
     if refusal is not None:
         what, hint = refusal
         raise FeatureNotSupported(f"{what} is not supported", hint=hint or None, position=0)
     if isinstance(statement, s.SetProperty):
         _check_property(statement)
+
+
+def _check_part(part: Any, text: str) -> None:
+    match part:
+        case e.WindowClause(misplaced=at) | e.TypeName(last_comma=at) if at >= 0:
+            token = TOKEN.match(text, at)
+            assert token is not None
+            raise near("syntax error", token.group(), at)
+        case e.Constructor("struct", ()):
+            message = "Struct constructor cannot be empty. Please supply at least one field."
+            raise DatatypeMismatch(message, position=part.position)
 
 
 def _refusal(statement: s.KsqldbStatement) -> tuple[str, str] | None:

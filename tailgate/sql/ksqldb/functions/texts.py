@@ -51,6 +51,9 @@ def _from_bytes(name: str, result: TypeName, does: str) -> list[Function]:
     ]
 
 
+# an empty part occurs around each character
+_AROUND = r"ksqldb_pattern_replace({0}, '', replace(replace({2}, '\', '\\'), '$', '\$'))"
+REPLACED = f"CASE WHEN {{1}} = '' THEN {_AROUND} ELSE replace({{0}}, {{1}}, {{2}}) END"
 BLANKS = quoted_text("".join(map(chr, range(1, ord(" ") + 1))))
 _CHR = "The character with a number, or with an escape such as \\u004b."
 _CONCAT, _CONCAT_WS = "The arguments in a row. NULL is left out.", "The arguments with a separator between them. NULL is left out."
@@ -92,7 +95,7 @@ STRINGS = (
           may_fail=True),
     Function("regexp_split_to_array", (t.VARCHAR, t.VARCHAR), TEXTS, "ksqldb_pattern_split({0}, {1})",
              "The parts of a text between matches.", may_fail=True),
-    _text("replace", (t.VARCHAR,) * 3, "replace({0}, {1}, {2})", "The text with all occurrences of a part replaced."),
+    _text("replace", (t.VARCHAR,) * 3, REPLACED, "The text with all occurrences of a part replaced."),
     *_pads("rpad", "The value with a padding after it, or cut, to a length."),
     Function("split", (t.VARCHAR, t.VARCHAR), TEXTS, "ksqldb_parts(ksqldb_split({0}, {1}))", "The parts of a text between delimiters."),
     Function("split", (t.BYTES, t.BYTES), TypeName("array", arguments=(t.BYTES,)), "ksqldb_split_bytes({0}, {1})",

@@ -107,10 +107,13 @@ def check_once(key: str, items: Items) -> None:
         )
 
 
-def missing_key(target: str, what: str, position: int) -> InvalidColumnReference:
-    """Returns 42P10 for a projection that lacks a column of the key. `target`: the item that the query makes. `what`: the column."""
+def missing_key(target: str, what: str, position: int, note: str = "") -> InvalidColumnReference:
+    """Returns 42P10 for a projection that lacks a column of the key. `target`: the item that the query makes. `what`: the column.
+
+    `note`: the end of the message.
+    """
     return InvalidColumnReference(
-        f"Key missing from projection.\nThe query used to build `{ksqldb_name(target)}` must include the {what} in its projection.",
+        f"Key missing from projection.\nThe query used to build `{ksqldb_name(target)}` must include the {what} in its projection.{note}",
         position=position,
     )
 

@@ -58,6 +58,10 @@ from tailgate.sql.ksqldb.queries.windows import check_bounds, check_window, wind
 from tailgate.sql.ksqldb.typed.values import Typed
 
 LATEST = {"stream": "max", "table": "ksqldb_high_watermark"}  # a group of a table stays when its last row leaves
+SYNTHETIC_KEY = (
+    "\n{} was added as a synthetic key column because the join criteria did not match any source column."
+    " This expression must be included in the projection and may be aliased."
+)
 NUMBER_DIGITS = 8  # of a number of a row, in base 16; arrays have at most 2 GB
 
 
@@ -283,16 +287,17 @@ def _with_keys(query: e.SelectQuery, source: FromClause, items: Items, keys: tup
 
 def _missing_key(query: e.SelectQuery, source: FromClause, number: int, key: KeyColumn, target: str) -> InvalidColumnReference:
     """Returns 42P10 for a projection that lacks a column of the key, which has this number in the key."""
-    name = quoted_name(key.name)
+    name, note = quoted_name(key.name), ""
     if query.partition_by:
         what = f"partitioning expression {expression_text(query.partition_by[number])}"
     elif source.by_foreign_key:
         return missing_primary_key(f"{quoted_name(source.scope.names[0])}.{name}", query.position)
     elif source.scope.joined:
         what = f"join expression{'s' * (len(key.shown) > 1)} {' or '.join(key.shown or (name,))}"
+        note = SYNTHETIC_KEY.format(name) if key.value == source.scope.key else ""
     else:
         what = f"key column {name}"
-    return missing_key(target, what, query.position)
+    return missing_key(target, what, query.position, note)
 
 
 def _in_order(query: e.SelectQuery, source: FromClause, items: Items, key_names: tuple[str, ...]) -> Items:

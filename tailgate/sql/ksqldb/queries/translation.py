@@ -90,7 +90,7 @@ class Translator:
             case e.Operation("||", operands):
                 return call("concat", self._all(operands), expression.position)
             case e.Operation("and" | "or"):
-                return comparisons.in_order(expression, self.expression, self._is_key)
+                return comparisons.in_order(expression, self.expression, self.expression, self._is_key)
             case e.Operation("not", operands):
                 return comparisons.logical("not", self._all(operands), expression.position)
             case e.Operation() | e.InList() | e.Between():
@@ -119,7 +119,7 @@ class Translator:
             case e.Operation("and", operands):
                 return comparisons.logical("and", [self.condition(operand) for operand in operands], at)
             case e.Operation("or"):
-                return comparisons.in_order(expression, self.condition, self._is_key)
+                return comparisons.in_order(expression, self.expression, self.condition, self._is_key)
             case e.Operation("not", operands):
                 return comparisons.logical("not", self._all(operands), at)
             case e.Operation("is null", (operand,)):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tailgate.lake.errors import DatatypeMismatch, InvalidParameterValue
+from tailgate.lake.errors import DatatypeMismatch, InvalidParameterValue, StatementTooComplex
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import ColumnReference, Constant, Expression, FieldAccess, Operation, Subscript, TypeName
 from tailgate.sql.ksqldb.typed.coercion import MOMENTS, of_one_type
@@ -28,6 +28,7 @@ NAMES = {
 }
 EQUALITY = ("=", "<>", "is distinct from")
 EQUAL_ONLY = ("boolean", *types.STRUCTURES)
+OPERANDS_MAX = 100_000  # characters of the operands of AND or OR, in which those that may be NULL occur twice
 
 
 def settled(condition: Typed) -> Typed:
@@ -111,22 +112,31 @@ def logical(sign: str, operands: Sequence[Typed], position: int) -> Typed:
     return condition(f" {sign.upper()} ".join(o.text for o in operands), operands)
 
 
-def in_order(operation: Operation, translated: Callable[[Expression], Typed], is_key: Callable[[Expression], bool]) -> Typed:
-    """Returns AND or OR. Raises 42804 for other types than BOOLEAN.
+def in_order(
+    operation: Operation,
+    settled: Callable[[Expression], Typed],
+    translated: Callable[[Expression], Typed],
+    is_key: Callable[[Expression], bool],
+) -> Typed:
+    """Returns AND or OR. Raises 42804 for other types than BOOLEAN, and 54001 for one that is nested too deeply.
 
-    `translated`: returns an operand as a value or a condition. `is_key`: whether an expression is one of GROUP BY, whose operands have
-    no values. ksqlDB evaluates the operands in order. A column that is NULL makes the result NULL, unless an operand before it decides.
+    ksqlDB evaluates the operands in order. One that is NULL, because a column in it is NULL, makes the result NULL, unless an operand
+    before it decides. `settled`: returns an operand that is NULL in this case only. `translated`: returns the last operand, or all if none
+    may be NULL, as a value or a condition. `is_key`: whether an expression is one of GROUP BY, whose operands have no values.
     """
     sign, (*first, last) = operation.operator, _chain(operation, is_key)
-    if not any(map(_is_in_column, first)):
+    nullable = [_may_be_null(operand, is_key) for operand in first]
+    if not any(nullable):
         return logical(sign, list(map(translated, operation.operands)), operation.position)
-    operands = [translated(operand) for operand in (*first, last)]
+    operands = [*map(settled, first), translated(last)]
     _check_boolean(sign, operands, operation.position)
     test, result = ("NOT ", "false") if sign == "and" else ("", "true")
     whens = ""
-    for expression, operand in zip(first, operands, strict=False):
-        whens += f" WHEN {operand.text} IS NULL THEN NULL" if _is_in_column(expression) else ""
+    for may_be_null, operand in zip(nullable, operands, strict=False):
+        whens += f" WHEN {operand.text} IS NULL THEN NULL" if may_be_null else ""
         whens += f" WHEN {test}{operand.text} THEN {result}"
+    if len(whens) > OPERANDS_MAX:
+        raise StatementTooComplex("condition is nested too deeply", position=operation.position)
     return condition(f"CASE{whens} ELSE {operands[-1].text} END", operands)
 
 
@@ -146,11 +156,13 @@ def _chain(operation: Operation, is_key: Callable[[Expression], bool]) -> list[E
     return [left, *reversed(operands)]
 
 
-def _is_in_column(expression: Expression) -> bool:
-    """Returns whether an expression is a column or a value in one: it may be NULL, and its text is short enough to occur twice."""
-    match expression:
+def _may_be_null(operand: Expression, is_key: Callable[[Expression], bool]) -> bool:
+    """Returns whether an operand is NULL if a column in it is NULL. A comparison is false then."""
+    match operand:
         case ColumnReference():
             return True
-        case FieldAccess(operand) | Subscript(operand, Constant()):
-            return _is_in_column(operand)
+        case FieldAccess(inner) | Subscript(inner, Constant()):
+            return _may_be_null(inner, is_key)
+        case Operation("and" | "or" | "not", operands) if not is_key(operand):
+            return any(_may_be_null(inner, is_key) for inner in operands)
     return False
