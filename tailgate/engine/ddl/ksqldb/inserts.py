@@ -184,6 +184,10 @@ def _widened(translation: Translation, target: Source | MaterializedView) -> Tra
 
 
 def _widens(type: TypeName, target: TypeName) -> bool:
+    """Returns whether a number is cast implicitly to another type; a DECIMAL to one that has as many digits before and after the point."""
+    if type.name == target.name == "decimal" and type.numbers and target.numbers:
+        (precision, scale), (of_target, scale_of_target) = type.numbers, target.numbers
+        return type != target and scale <= scale_of_target and precision - scale <= of_target - scale_of_target
     return type.name in types.NUMBERS and type != target and types.is_coercible(type, target)
 
 
