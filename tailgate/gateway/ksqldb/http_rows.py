@@ -3,12 +3,13 @@
     SELECT … EMIT CHANGES    mz_timestamp, tombstone, the columns     a row per key and time, or per row of a stream
     SELECT …                 the columns
 
-A column's name is its declaration in ksqlDB's schemas, such as `AREA` STRING.
+A column's name is its declaration in ksqlDB's schemas, such as `AREA` STRING. In pull queries of tables, columns of the key
+end with KEY.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,9 +26,11 @@ TOMBSTONE = Field("tombstone", BOOL, False)
 Columns = Sequence[tuple[str, TypeName]]
 
 
-def declared(fields: Sequence[Field], columns: Columns) -> tuple[Field, ...]:
-    """Returns fields whose names are declarations of ksqlDB. `columns`: their names and types."""
-    return tuple(replace(field, name=declaration(name, type)) for field, (name, type) in zip(fields, columns, strict=True))
+def declared(fields: Sequence[Field], columns: Columns, key: Collection[str] = ()) -> tuple[Field, ...]:
+    """Returns fields whose names are declarations of ksqlDB. `columns`: their names and types. `key`: the names of those in the key."""
+    ends = [" KEY" if name in key else "" for name, _ in columns]
+    names = [declaration(name, type) + end for (name, type), end in zip(columns, ends, strict=True)]
+    return tuple(replace(field, name=name) for field, name in zip(fields, names, strict=True))
 
 
 def declaration(name: str, type: TypeName) -> str:

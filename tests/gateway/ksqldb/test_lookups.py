@@ -16,7 +16,7 @@ from testing.engine_process import until
 from tests.gateway.ksqldb.world import Api, KsqldbWorld
 
 HTTP, POSTGRESQL = ("-c tailgate.dialect=ksqldb_http", "-c tailgate.dialect=postgresql")
-DECLARED = ["`SENSOR` STRING", "`N` BIGINT"]
+DECLARED = ["`SENSOR` STRING KEY", "`N` BIGINT"]
 BY_KEY = "SELECT sensor, n FROM averages WHERE sensor = '{}';"
 
 

@@ -36,7 +36,8 @@ async def bind(session: Session, bound: Bound, statement: s.PullKsqldb, oids: Se
         return replace(bound, columns=http_rows.declared(fields, topic.columns), body=topic)
     pull = pulled(query, session.catalog, scans=session.settings[SCANS] == "on")
     result = await queries.bind_select(session, replace(bound, statement=pull.select), pull.select, oids)
-    return replace(result, columns=http_rows.declared(result.columns or (), pull.columns), literals=compared(query.where))
+    columns = http_rows.declared(result.columns or (), pull.columns, pull.key)
+    return replace(result, columns=columns, literals=compared(query.where))
 
 
 async def run(session: Session, bound: Bound, statement: s.PullKsqldb, values: Sequence[object]) -> Rows:

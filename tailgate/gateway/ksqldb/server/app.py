@@ -32,7 +32,8 @@ from tailgate.gateway.asgi.sessions import Caller, Sessions
 from tailgate.gateway.ksqldb.server import inserts
 from tailgate.gateway.ksqldb.server.http import errors, limits, media
 from tailgate.gateway.ksqldb.server.http.errors import ApiError, Document
-from tailgate.gateway.ksqldb.server.http.forms import Messages, form_of
+from tailgate.gateway.ksqldb.server.http.forms import Delimited, Form, JsonArray, Messages, StreamedRows
+from tailgate.gateway.ksqldb.server.http.protobuf_rows import ProtobufRows
 from tailgate.gateway.ksqldb.server.http.requests import parsed, statement_request
 from tailgate.gateway.ksqldb.server.queries import Queries
 from tailgate.gateway.ksqldb.server.statements import Statements
@@ -144,7 +145,8 @@ class Api:
     async def _queried(self, request: Request, offered: tuple[str, ...], *names: str, stream: bool) -> Response:
         type, caller = self._entered(request, offered)
         query = statement_request(await body(request), *names)
-        result = await self.queries.run(caller, query, form_of(type, stream=stream))
+        prints = not stream or type == media.DELIMITED
+        result = await self.queries.run(caller, query, _form(type, stream=stream), prints=prints)
         return Response(result, media_type=type) if isinstance(result, bytes) else Streamed(result, type)
 
     async def _web_socket(self, socket: WebSocket) -> None:
@@ -269,7 +271,7 @@ class Api:
         if not is_property(name):
             raise ApiError(
                 errors.BAD_REQUEST,
-                "One or more properties overrides set locally are prohibited by the KSQL server denylist "
+                "One or more properties overrides set locally are prohibited by the KSQL server "
                 f"(use UNSET to reset their default value): [{name}]",
             )
         return _document(True, type)
@@ -277,6 +279,15 @@ class Api:
 
 async def _redirected(request: Request) -> Response:
     return RedirectResponse("/info", 307)
+
+
+def _form(type: str, *, stream: bool) -> Form:
+    """Returns the form of the rows in a media type. `stream`: of /query-stream."""
+    if type == media.DELIMITED:
+        return Delimited()
+    if type == media.PROTOBUF:
+        return ProtobufRows()
+    return JsonArray() if type == media.JSON and stream else StreamedRows()
 
 
 async def _messages(result: bytes | AsyncGenerator[bytes, None]) -> AsyncGenerator[str, None]:

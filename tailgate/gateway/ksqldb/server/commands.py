@@ -22,11 +22,15 @@ from tailgate.sql.ksqldb.types import in_schema
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A statement's id and the message of its success. `item`: the catalog name of an item that it creates with a query, or ''."""
+    """A statement's id and the message of its success. `item`: the catalog name of an item that it creates with a query, or ''.
+
+    `noticed`: whether a notice is the message instead: with IF [NOT] EXISTS, the statement had no effect.
+    """
 
     id: str
     message: str
     item: str = ""
+    noticed: bool = False
 
 
 def command_of(statement: k.KsqldbStatement) -> Command | None:
@@ -48,9 +52,9 @@ def command_of(statement: k.KsqldbStatement) -> Command | None:
             return Command(f"{action}/{id}/execute", f"Query {state}.")
         case k.CreateType(name=name, type=type_name):
             message = f"Registered custom type with name '{ksqldb_name(name)}' and SQL type {in_schema(type_name)}"
-            return Command(f"type/{ksqldb_name(name)}/create", message)
+            return Command(f"type/{ksqldb_name(name)}/create", message, noticed=True)
         case k.DropType(name=name):
-            return Command(f"type/{ksqldb_name(name)}/drop", f"Dropped type '{ksqldb_name(name)}'")
+            return Command(f"type/{ksqldb_name(name)}/drop", f"Dropped type '{ksqldb_name(name)}'", noticed=True)
     return None
 
 
@@ -67,6 +71,8 @@ def assertion(statement: k.KsqldbStatement) -> Document | None:
 async def entity(command: Command, text: str, tag: str, warnings: Sequence[Document], session: Session) -> Document:
     """Returns the entity of a command that has succeeded. `tag`: its tag, with the log entry at the end."""
     status = {"status": "SUCCESS", "message": command.message}
+    if command.noticed and warnings:
+        status["message"] = warnings[0]["message"]
     if command.item and (query := await _query_of(command.item, session)):
         status |= {"message": f"Created query with ID {query}", "queryId": query}
     number = tag.rsplit(" ", 1)[-1]

@@ -17,7 +17,7 @@ from tailgate.gateway.asgi import limits as shared
 from tailgate.gateway.asgi.responses import begun, completed
 from tailgate.gateway.asgi.rows import Rows
 from tailgate.gateway.asgi.sessions import Caller, Session, Sessions
-from tailgate.gateway.ksqldb.server.http import errors, limits
+from tailgate.gateway.ksqldb.server.http import errors, limits, media
 from tailgate.gateway.ksqldb.server.http.errors import ApiError, StatementError, of_sql
 from tailgate.gateway.ksqldb.server.http.forms import LIMIT_REACHED, QUERY_COMPLETED, Column, Delimited, Form
 from tailgate.gateway.ksqldb.server.http.requests import StatementRequest
@@ -26,6 +26,7 @@ from tailgate.gateway.ksqldb.server.printing import print_text, printed
 from tailgate.gateway.ksqldb.server.pull_texts import PullTexts
 from tailgate.gateway.ksqldb.server.statements import Parsed, prepare, texts_of
 from tailgate.sql.ksqldb import statements as k
+from tailgate.sql.statements import split
 
 LEADING = 2  # columns of a push query's result: the time, whose name is the id of the query, and tombstone
 
@@ -62,11 +63,18 @@ class Queries:
         """Returns the number of running queries."""
         return len(self._push) + self._pulls
 
-    async def run(self, caller: Caller, request: StatementRequest, form: Form) -> bytes | AsyncGenerator[bytes, None]:
-        """Starts a query and returns its result, or the parts of a long one. Raises ApiError for a query that does not start."""
+    async def run(
+        self, caller: Caller, request: StatementRequest, form: Form, *, prints: bool = True
+    ) -> bytes | AsyncGenerator[bytes, None]:
+        """Starts a query and returns its result, or the parts of a long one. Raises ApiError for a query that does not start.
+
+        `prints`: whether the media type of the response is one of PRINT, whose lines are not JSON.
+        """
         if (text := self._texts.find(request)) is not None:
             return await self._pulled(caller, request, text, form)
         if (text := print_text(request)) is not None:
+            if not prints:
+                raise ApiError(errors.NOT_ACCEPTABLE, f"Not Acceptable. Supported media types of PRINT: {media.DELIMITED}")
             self._check_running()
             return await begun(self._printed(caller, request, text))
         part = one_query(request)
@@ -111,15 +119,15 @@ class Queries:
                 columns, converted = _columns(rows, 0)
                 data = form.header(None, columns)
                 while row is not None:
-                    data += form.row(converted(row), tombstone=False)
-                    if len(data) >= shared.ROWS_BYTES:
-                        yield data
-                        data = b""
                     try:
+                        data += form.row(converted(row), tombstone=False)
+                        if len(data) >= shared.ROWS_BYTES:
+                            yield data
+                            data = b""
                         row = await rows.next()
-                    except psycopg.Error as error:
+                    except (psycopg.Error, ApiError) as error:
                         await session.connection.close()
-                        yield data + form.error(of_sql(error))
+                        yield data + form.error(_failure(error))
                         return
                 yield data + form.end(QUERY_COMPLETED)
         finally:
@@ -178,11 +186,16 @@ async def _changes(rows: Rows, push: Push, form: Form, converted: Converter) -> 
                 data = b""
                 if apart:
                     await asyncio.sleep(0)  # the server sends this row as one frame
-    except psycopg.Error as error:
+    except (psycopg.Error, ApiError) as error:
         if not push.closed:
-            yield data + form.error(of_sql(error))
+            yield data + form.error(_failure(error))
             return
     yield data + form.end(QUERY_COMPLETED if push.closed else LIMIT_REACHED)
+
+
+def _failure(error: psycopg.Error | ApiError) -> ApiError:
+    """Returns the error of a query that fails after its header was sent: one of the gateway, or of a value that the form lacks."""
+    return error if isinstance(error, ApiError) else of_sql(error)
 
 
 def _columns(rows: Rows, skipped: int) -> tuple[tuple[Column, ...], Converter]:
@@ -193,10 +206,20 @@ def _columns(rows: Rows, skipped: int) -> tuple[tuple[Column, ...], Converter]:
 
 def one_query(request: StatementRequest) -> Parsed:
     """Returns the query of a request. Raises 400 for another statement, or for several of them."""
-    parts = texts_of(request.text, request.variables)
+    try:
+        parts = texts_of(request.text, request.variables)
+    except StatementError as error:
+        if error.code == errors.QUERY_ENDPOINT:  # a PRINT among other statements
+            raise _several(len(split(request.text, "ksqldb"))) from None
+        raise
     if len(parts) != 1:
-        raise ApiError(errors.BAD_STATEMENT, f"Expected exactly one KSQL statement; found {len(parts)} instead")
+        raise _several(len(parts))
     if not isinstance(parts[0].statement, k.PushQuery):
         name = type(parts[0].statement).__name__
         raise StatementError(ApiError(errors.BAD_STATEMENT, f"Statement type `{name}` not supported for this resource"), parts[0].shown)
     return parts[0]
+
+
+def _several(count: int) -> ApiError:
+    """Returns the error for a request with another number of statements than one."""
+    return ApiError(errors.BAD_STATEMENT, f"Expected exactly one KSQL statement; found {count} instead")

@@ -17,35 +17,37 @@ from functools import lru_cache
 from typing import Protocol
 
 from tailgate.gateway.ksqldb.fields import schema
-from tailgate.gateway.ksqldb.server.http import media
 from tailgate.gateway.ksqldb.server.http.errors import ApiError
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, type_name
 
+KEY = " KEY"  # the end of the declaration of a column in the key
 COLUMNS_CACHED = 1_000  # parsed declarations of columns
 LIMIT_REACHED, QUERY_COMPLETED = "Limit Reached", "Query Completed"
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a result, with ksqlDB's name and type."""
+    """A column of a result, with ksqlDB's name and type. `key`: whether it is a part of the key of a table's pull query."""
 
     name: str
     type: str
+    key: bool = False
 
     @property
     def declaration(self) -> str:
-        return f"`{self.name.replace('`', '``')}` {self.type}"
+        return f"`{self.name.replace('`', '``')}` {self.type}{KEY if self.key else ''}"
 
     @staticmethod
     @lru_cache(COLUMNS_CACHED)
     def of(declaration: str) -> Column:
         """Returns the column of a declaration.
 
-        >>> Column.of("`A``B` STRING")
-        Column(name='A`B', type='STRING')
+        >>> Column.of("`A``B` STRING"), Column.of("`C` INTEGER KEY")
+        (Column(name='A`B', type='STRING', key=False), Column(name='C', type='INTEGER', key=True))
         """
         end = declaration.rindex("` ") if "STRUCT<" not in declaration else declaration.index("` ", 1)
-        return Column(declaration[1:end].replace("``", "`"), declaration[end + 2 :])
+        type = declaration[end + 2 :]
+        return Column(declaration[1:end].replace("``", "`"), type.removesuffix(KEY), type.endswith(KEY))
 
 
 Row = Sequence[bytes | None]  # values as JSON, None for NULL
@@ -96,8 +98,7 @@ class StreamedRows:
     """One JSON array of objects, each with one member: header, row, finalMessage or errorMessage."""
 
     def header(self, query: str | None, columns: Sequence[Column]) -> bytes:
-        schema = ", ".join(column.declaration for column in columns)
-        return b"[" + _dumped({"header": {"queryId": query or "", "schema": schema}}) + b",\n"
+        return streamed_header(query, columns)
 
     def row(self, row: Row, *, tombstone: bool) -> bytes:
         return _row(row, tombstone=tombstone) + b",\n"
@@ -125,11 +126,10 @@ class Messages:
         return _dumped({"errorMessage": error.document}) + b"\n"
 
 
-def form_of(type: str, *, stream: bool) -> Form:
-    """Returns the form of a media type. `stream`: of /query-stream."""
-    if type == media.DELIMITED:
-        return Delimited()
-    return JsonArray() if type == media.JSON and stream else StreamedRows()
+def streamed_header(query: str | None, columns: Sequence[Column], **members: str) -> bytes:
+    """Returns the beginning of an array of objects. `members`: others of the header."""
+    schema = ", ".join(column.declaration for column in columns)
+    return b"[" + _dumped({"header": {"queryId": query or "", "schema": schema, **members}}) + b",\n"
 
 
 def _head(query: str | None, columns: Sequence[Column]) -> dict[str, object]:

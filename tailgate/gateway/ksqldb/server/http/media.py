@@ -8,9 +8,10 @@ from tailgate.gateway.ksqldb.server.http import errors
 from tailgate.gateway.ksqldb.server.http.errors import ApiError
 
 JSON, KSQL, DELIMITED = "application/json", "application/vnd.ksql.v1+json", "application/vnd.ksqlapi.delimited.v1"
+PROTOBUF = "application/vnd.ksql.v1+protobuf"
 ENTITIES = (JSON, KSQL)  # of endpoints other than queries; the first is the default
-QUERY = (KSQL, JSON, DELIMITED)
-STREAM = (DELIMITED, JSON, KSQL)
+QUERY = (KSQL, JSON, DELIMITED, PROTOBUF)
+STREAM = (DELIMITED, JSON, KSQL, PROTOBUF)
 ACKS = (DELIMITED, JSON)
 HEADERS_CACHED = 100
 # curl sends the second unless told otherwise; bodies are JSON whatever the type

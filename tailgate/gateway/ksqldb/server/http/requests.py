@@ -36,7 +36,10 @@ def statement_request(body: bytes, *names: str) -> StatementRequest:
     if sequence is not None and (not isinstance(sequence, int) or isinstance(sequence, bool) or abs(sequence) > NUMBER_MAX):
         raise ApiError(errors.BAD_REQUEST, "commandSequenceNumber must be a 64-bit integer")
     return StatementRequest(
-        text, {property_name(name): value for name, value in properties.items()}, _strings(document, "sessionVariables"), sequence
+        text,
+        {property_name(name): value for name, value in properties.items()},
+        _strings(document, "sessionVariables", of_any_type=True),
+        sequence,
     )
 
 
@@ -51,11 +54,12 @@ def parsed(body: bytes) -> dict[str, Any]:
     return document
 
 
-def _strings(document: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Returns a member that is an object of scalars, as texts. Raises 400."""
+def _strings(document: Mapping[str, Any], name: str, *, of_any_type: bool = False) -> dict[str, str]:
+    """Returns a member that is an object of scalars, or of any values but null, as texts. Raises 400."""
     member = document.get(name)
     if member is None:
         return {}
-    if not isinstance(member, dict) or any(isinstance(value, dict | list) or value is None for value in member.values()):
+    refused = () if of_any_type else (dict, list)
+    if not isinstance(member, dict) or any(isinstance(value, refused) or value is None for value in member.values()):
         raise ApiError(errors.BAD_REQUEST, f'Member "{name}" of the request body must be an object of texts')
     return {key: value if isinstance(value, str) else json.dumps(value) for key, value in member.items()}
