@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,6 +31,7 @@ LOGGING = {"text": Path(__file__).parent / "log4j2.properties", "json": Path(__f
 UNUSED = "spark-mllib_"  # Spark's jar that would register functions in each session, with Scala's reflection: a tenth of a start
 SERVER = "org.apache.spark.api.python.PythonGatewayServer"
 NICE = 5  # gives the gateway and its queries priority: latency depends on scheduling
+AUTOGROUP = Path("/proc/self/autogroup")  # of the session
 READY_S = 60.0  # limit for the start: on two idle cores it takes 1 s
 ENDED_S = 1.0  # limit between the end of the JVM's connections and that of the process
 LOOK_S = 0.01  # between two checks; the JVM renames the finished file into place
@@ -152,13 +153,25 @@ def launched(root: Path, limits: Limits | None = None, log: str = "text") -> Ite
 
     Lowers the scheduling priority of this process, its threads and the JVM.
     """
-    os.nice(NICE)
+    lower_priority()
     with scratch(root) as own:
         jvm = Jvm(own.path, (own.descriptor,), limits, log)
         try:
             yield jvm
         finally:
             jvm.end()
+
+
+def lower_priority() -> None:
+    """Lowers the scheduling priority of this process and of those that it starts.
+
+    Linux may schedule sessions as groups (`sched_autogroup_enabled`, for processes that are in no other group). The priorities of
+    processes then count within their session only. If this process leads its session, as below `tailgate up`, lowers that of the group.
+    """
+    os.nice(NICE)
+    if os.getsid(0) == os.getpid():  # otherwise the session has processes of others, such as a shell
+        with suppress(OSError):  # no such groups
+            AUTOGROUP.write_text(str(NICE))
 
 
 def attached() -> None:
