@@ -75,7 +75,7 @@ def test_windows_close(window: str, emit: str, text: str, streams: Catalog) -> N
     [
         ("", ", RETENTION 30 DAYS", 30 * 86_400_000),
         ("WITH (retention_ms = 60000)", ", RETENTION 30 DAYS", 30 * 86_400_000),
-        ("WITH (retention_ms = 60000)", ", GRACE PERIOD 0 DAYS, RETENTION 2 SECONDS", 60_000),
+        ("WITH (retention_ms = 60000)", ", RETENTION 2 SECONDS, GRACE PERIOD 0 DAYS", 60_000),
         ("WITH (retention_ms = 60000)", "", 60_000),
         ("", "", None),
     ],
