@@ -33,6 +33,7 @@ data, or to a cursor that FETCH reads with a timeout. For a subscription (`execu
 
 import os
 
-# Makes DuckDB return freed memory to the system immediately. By default it keeps its peak memory, so one large statement would use up
-# the gateway's memory for good. DuckDB reads the variable once, when it is loaded.
-os.environ.setdefault("DUCKDB_JE_MALLOC_CONF", "retain:false,dirty_decay_ms:0,muzzy_decay_ms:0")
+# DuckDB returns memory to the system when it has been free for 0.2 s, by its background threads (`mirrors.sandbox`). By default it keeps
+# its peak memory, so one large statement would use up the gateway's memory for good. With memory that is returned at once, each statement
+# gets new pages from the system: an UPDATE of 10 rows takes 0.5 ms in place of 0.25. DuckDB reads the variable once, when it is loaded.
+os.environ.setdefault("DUCKDB_JE_MALLOC_CONF", "retain:false,dirty_decay_ms:200,muzzy_decay_ms:0")

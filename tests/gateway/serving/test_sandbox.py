@@ -122,3 +122,36 @@ print(Hidden.looked_for, rows, pa.array([1, None]).to_pylist())
 def test_duckdb_does_not_look_for_pandas_for_each_value() -> None:
     process = subprocess.run([sys.executable, "-c", WITHOUT_PANDAS], capture_output=True, text=True, check=True, timeout=60)
     assert process.stdout == "0 [(1, 'a', 0.5), (None, None, None)] [1, None]\n"
+
+
+MEMORY = """
+import resource, time
+import tailgate.gateway
+import duckdb
+from tailgate.gateway.resources.memory import usage
+
+connection = duckdb.connect(config={"threads": 1, "allocator_background_threads": True})
+connection.execute("SET enable_progress_bar = false")
+connection.execute("CREATE TABLE t AS SELECT range AS a, range::VARCHAR AS b FROM range(1000)")
+for run in range(20):
+    if run == 10:
+        faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    connection.execute("UPDATE t SET b = a || b[:3] FROM (SELECT 1)")
+print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults) / 10)
+before = usage()[0]
+connection.execute("CREATE TEMP TABLE large AS SELECT range FROM range(3_000_000)")
+large = usage()[0] - before
+connection.execute("DROP TABLE large")
+end = time.monotonic() + 10
+while usage()[0] - before > large / 4 and time.monotonic() < end:
+    time.sleep(0.05)
+print(large >> 20, (usage()[0] - before) >> 20)
+"""
+
+
+def test_duckdb_reuses_freed_memory_and_returns_it() -> None:
+    """A statement needs no new pages of the system if another one has just ended; a large one does not keep its memory."""
+    words = [sys.executable, "-c", MEMORY]
+    faults, large, left = map(float, subprocess.run(words, check=True, capture_output=True, text=True).stdout.split())
+    assert faults < 3
+    assert left <= large / 4 < large
