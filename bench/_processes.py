@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
+import time
 import urllib.request
+from multiprocessing.connection import Connection
 from pathlib import Path
+
+STEP_S = 0.001  # between two times at which a `Sleeper` wakes up
+LATE_S = 0.0005  # delays that it keeps
 
 
 def cpu_s(pid: int) -> float:
@@ -56,3 +62,49 @@ def scraped(port: int, timeout_s: float = 10) -> bytes:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=timeout_s) as answer:
         data: bytes = answer.read()
     return data
+
+
+class Sleeper:
+    """A process that sleeps in steps of STEP_S within the block, and notes how late it wakes up.
+
+    It needs hardly any CPU, so its delays are those that the machine and its host cause. `priority`: as that of the measuring process.
+    """
+
+    def __init__(self, priority: int) -> None:
+        spawning = multiprocessing.get_context("spawn")
+        self._pipe, theirs = spawning.Pipe()
+        self._process = spawning.Process(target=_sleep, args=(priority, theirs))
+
+    def __enter__(self) -> Sleeper:
+        self._process.start()
+        self._pipe.recv()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._process.is_alive():
+            self._process.kill()
+
+    def delays(self) -> list[tuple[float, float]]:
+        """Ends the process. Returns the delays from LATE_S on: when each began and ended, of `time.perf_counter`."""
+        self._pipe.send("end")
+        delays: list[tuple[float, float]] = self._pipe.recv()
+        self._process.join()
+        return delays
+
+
+def _sleep(priority: int, pipe: Connection) -> None:
+    with contextlib.suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, priority)
+    pipe.send("ready")
+    delays = list[tuple[float, float]]()
+    while not pipe.poll():
+        due = time.perf_counter() + STEP_S
+        time.sleep(STEP_S)
+        if (now := time.perf_counter()) - due >= LATE_S:
+            delays.append((due, now))
+    pipe.send(delays)
+
+
+def within(delays: list[tuple[float, float]], began: float, ended: float) -> float:
+    """Returns the seconds of the delays that lie in a period."""
+    return sum(max(0.0, min(ended, last) - max(began, first)) for first, last in delays)

@@ -7,7 +7,9 @@ PostgreSQL 15 behind a plain asynchronous server (`_peer_service.py`) has the sa
 SLICE_S seconds; `--alone` leaves it out. The load is another process. A latency counts from the time when the request was due. The first
 requests build the gateway's index and are not measured. With `--streams`, a third process follows as many users; once a second a tick
 changes 500 of them, and `last_reader_ms` is the time from its commit to its last reader, the median over these ticks. The last line is
-JSON: latencies in ms, memory and CPU of the servers, and whether the marks are reached.
+JSON: latencies in ms, memory and CPU of the servers, and whether the marks are reached. `slowest` has the latency of each of the slowest
+requests, the part until it was sent, and the part in which a process that only sleeps was late (`sleeper_ms`: the largest of its
+delays), because it waited for the machine.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from multiprocessing.pool import Pool
 from pathlib import Path
 
 from _load import figures  # a module of this folder
-from _processes import resident_mib, stolen_ms, tree_cpu_s
+from _processes import Sleeper, resident_mib, stolen_ms, tree_cpu_s, within
 from polls import ticking
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -46,10 +48,13 @@ WARM_REQUESTS = 2_000
 FOLLOWED_EVERY, FOLLOWED_ROWS = 5, 500  # each fifth tick changes 500 of the rows that have streams
 STREAMS_S = 60.0  # for opening the streams
 SLICE_S = 10.0  # of one server's turn
+SLOWEST = 5  # requests of each service that are printed
 LOAD_NICE = -10  # priority of the process that sends and times requests: its own waits for a processor do not count
 MARK_MS = {"p95": 5, "max": 10, "last_reader_ms": 250}
 READ = b"GET /users/%d HTTP/1.1\r\nHost: localhost\r\n\r\n"
 WRITE = b"POST /users/%d/likes HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+
+Times = tuple[float, float, float]  # of a request, in seconds: when it was due, sent and answered
 
 
 def _is_complete(answer: bytes) -> bool:
@@ -72,8 +77,8 @@ def _with_more(client: socket.socket, answer: bytes) -> bytes:
     return answer + more
 
 
-def steady(request: bytes, port: int, connections: int, rate: float, count: int, users: int) -> list[float]:
-    """Sends requests for random users at a fixed rate, whether or not earlier ones are answered. Returns latencies in seconds."""
+def steady(request: bytes, port: int, connections: int, rate: float, count: int, users: int) -> list[Times]:
+    """Sends requests for random users at a fixed rate, whether or not earlier ones are answered."""
     clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(connections)]
     for client in clients:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -83,17 +88,17 @@ def steady(request: bytes, port: int, connections: int, rate: float, count: int,
         while not _is_complete(answer):
             answer = _with_more(client, answer)
     by_number = {client.fileno(): client for client in clients}
-    idle, due_at, received = deque(clients), dict.fromkeys(clients, 0.0), dict.fromkeys(clients, b"")
-    latencies: list[float] = []
+    idle, due_at, received = deque(clients), dict.fromkeys(clients, (0.0, 0.0)), dict.fromkeys(clients, b"")
+    times: list[Times] = []
     gc.collect()
     gc.disable()  # excludes the load's own pauses
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, LOAD_NICE)
     began, sent = time.perf_counter(), 0
-    while len(latencies) < count:
+    while len(times) < count:
         while idle and sent < count and began + sent / rate <= time.perf_counter():
             client = idle.popleft()
-            due_at[client] = began + sent / rate
+            due_at[client] = (began + sent / rate, time.perf_counter())
             client.sendall(request % random.randrange(users))
             sent += 1
         wait = max(began + sent / rate - time.perf_counter(), 0.0) if idle and sent < count else 1.0
@@ -101,13 +106,13 @@ def steady(request: bytes, port: int, connections: int, rate: float, count: int,
             client = by_number[number]
             received[client] = _with_more(client, received[client])
             if _is_complete(received[client]):
-                latencies.append(time.perf_counter() - due_at[client])
+                times.append((*due_at[client], time.perf_counter()))
                 received[client] = b""
                 idle.append(client)
     gc.enable()
     for client in clients:
         client.close()
-    return latencies
+    return times
 
 
 def follow(port: int, count: int, pipe: Connection) -> None:
@@ -161,23 +166,39 @@ class Changes:
 
 def in_turns(request: bytes, clients: Pool, services: dict[str, Service], options: argparse.Namespace) -> dict[str, dict[str, object]]:
     """Returns the figures of each service."""
-    latencies: dict[str, list[float]] = {name: [] for name in services}
+    times: dict[str, list[Times]] = {name: [] for name in services}
     used = dict.fromkeys(services, 0.0)
     slices = max(1, round(options.seconds / SLICE_S))
-    for _ in range(slices):
-        for name, service in services.items():
-            before = sum(map(tree_cpu_s, service.pids))
-            count = round(options.rate * options.seconds / slices)
-            latencies[name] += clients.apply(steady, (request, service.port, options.connections, options.rate, count, options.users))
-            used[name] += sum(map(tree_cpu_s, service.pids)) - before
+    with Sleeper(LOAD_NICE) as sleeper:
+        for _ in range(slices):
+            for name, service in services.items():
+                before = sum(map(tree_cpu_s, service.pids))
+                count = round(options.rate * options.seconds / slices)
+                times[name] += clients.apply(steady, (request, service.port, options.connections, options.rate, count, options.users))
+                used[name] += sum(map(tree_cpu_s, service.pids)) - before
+        delays = sleeper.delays()
     return {
         name: {
-            **figures(of, options.seconds),
+            **figures([answered - due for due, _, answered in of], options.seconds),
             "cpu_us_per_request": round(used[name] / len(of) * 1e6, 1),
             "mib": resident_mib(services[name].pids[0]),
+            "slowest": slowest(of, delays),
         }
-        for name, of in latencies.items()
-    }
+        for name, of in times.items()
+    } | {"sleeper_ms": {"max": milliseconds(max((end - begin for begin, end in delays), default=0.0))}}
+
+
+def slowest(times: list[Times], delays: list[tuple[float, float]]) -> list[dict[str, float]]:
+    """Returns the latency in ms of the slowest requests, with the parts until it was sent, and in which the sleeper was late."""
+    last = sorted(times, key=lambda each: each[2] - each[0])[: -SLOWEST - 1 : -1]
+    return [
+        {"ms": milliseconds(answered - due), "unsent": milliseconds(sent - due), "late": milliseconds(within(delays, due, answered))}
+        for due, sent, answered in last
+    ]
+
+
+def milliseconds(seconds: float) -> float:
+    return round(seconds * 1000, 2)
 
 
 def measure(options: argparse.Namespace) -> dict[str, object]:
