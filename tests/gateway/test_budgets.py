@@ -7,6 +7,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from unittest.mock import Mock
 
 import duckdb
 import pyarrow as pa
@@ -15,6 +16,7 @@ import pytest
 from tailgate.gateway.resources import garbage
 from tailgate.gateway.resources.budgets import TASK_BUDGET, UNNAMED_FREE, Budget, Cache, Charge, ChargedDict
 from tailgate.gateway.resources.memory import LEAST, Memory, parsed
+from tailgate.gateway.server.pressure import Pressure
 from tailgate.gateway.serving.fetching import CHARGED_MIN, fetched
 from tailgate.lake.errors import OutOfMemory
 
@@ -219,3 +221,19 @@ def test_a_collection_examines_few_new_objects() -> None:
     objects = [[None] for _ in range(50_000)]
     assert len(objects) > len(examined) > 1
     assert max(examined) < 6_000
+
+
+@pytest.mark.usefixtures("collector")
+def test_garbage_in_frozen_cycles_is_collected_when_memory_is_short() -> None:
+    """Few objects may have many bytes, such as the rows of a result."""
+    garbage.freeze_survivors()
+    cycle = Cycle()
+    alive = weakref.ref(cycle)
+    gc.collect()
+    del cycle
+    pressure = Pressure(Mock(memory=Memory(1 << 30), **{"budget.evict.return_value": 1}))
+    pressure.look(1 << 29)
+    assert alive() is not None
+    pressure.look(1 << 30)
+    assert alive() is None
+    assert gc.get_freeze_count() > 0

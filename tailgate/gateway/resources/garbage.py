@@ -6,7 +6,8 @@
 A collection takes about 1 ms for 2,000 new objects. Without `freeze_survivors` a full one examines all objects of the process: with 1,000
 streams of events these are 100,000; and if only full ones froze them, each would examine the objects of three middle ones, in 5 to 10 ms.
 Python begins its count of middle collections again when objects are frozen, so a full one is only made after `unfreeze`. Frozen objects
-are freed as others are, when nothing refers to them; only cycles of them wait until all objects are examined again.
+are freed as others are, when nothing refers to them; only cycles of them wait until all objects are examined again: at the latest when
+memory is short (`server.pressure`).
 """
 
 from __future__ import annotations
@@ -52,6 +53,12 @@ def freeze_survivors() -> None:
     gc.callbacks.append(_Survivors().collected)
     gc.collect()
     gc.collect()  # Python delays a full collection until the new objects are a quarter of those that survived the last one: now of few
+
+
+def collect_all() -> None:
+    """Collects all garbage, also that in frozen cycles. What survives is frozen again, if `freeze_survivors` was called."""
+    gc.unfreeze()
+    gc.collect()
 
 
 def collect_new() -> None:
