@@ -28,6 +28,7 @@ from tailgate.engine.runtime.control.statements import Statements
 from tailgate.engine.runtime.ticks import writes
 from tailgate.engine.runtime.ticks.table_writes import TableWrites
 from tailgate.gateway.mirrors import mirror
+from tailgate.gateway.mirrors.incoming import Incoming
 from tailgate.gateway.mirrors.sandbox import Sandbox, open_sandbox
 from tailgate.gateway.serving.prepared import scans
 from tailgate.lake.catalog import DEAD_LETTERS, Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, ready
@@ -218,7 +219,8 @@ class Installation:
             for relation in {s.relation for s in scans(plan)}:
                 shape = mirror.shape(catalog[relation])
                 mirror.create(cursor, shape, temporary=True)
-                mirror.fill(cursor, shape, reading.snapshot(self.engine.lake, relation, self.engine.newest.time))
+                with Incoming(cursor) as incoming:
+                    mirror.fill(incoming, shape, reading.snapshot(self.engine.lake, relation, self.engine.newest.time))
             rows = cursor.execute(render(plan)).to_arrow_table()
         except duckdb.Error as e:
             raise error_of(e) from None

@@ -10,13 +10,13 @@ is DuckDB's own, bytes in the order of ORDER BY. As in the statement, all column
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import duckdb
 import pyarrow as pa
 
-from tailgate.gateway.mirrors.incoming import incoming
+from tailgate.gateway.mirrors.incoming import Incomings
 from tailgate.gateway.mirrors.overlay import BASE
 from tailgate.gateway.serving.fetching import fetched
 from tailgate.gateway.serving.prepared import ChangeQuery, Prepared, changes_of
@@ -71,12 +71,12 @@ class LiveQuery:
         """Returns the number of rows that are kept: more than those up to LIMIT, because some of them leave."""
         return int(min(ROWS_MAX, KEPT_MIN + 2 * self.stop))
 
-    def over(self, connection: duckdb.DuckDBPyConnection, rows: pa.Table) -> pa.Table:
+    def over(self, incomings: Incomings, rows: pa.Table) -> pa.Table:
         """Returns the columns `computed`, and the weight, of rows of the relation with weights."""
-        read = self.changes.read
-        rows = rows.select([*range(len(read)), self.width]).rename_columns([*_names(len(read)), WEIGHT])
-        with incoming(connection, read, rows) as source:
-            return self._evaluated(connection, source.text, source.parameters)
+        width = len(self.changes.read)
+        rows = rows.select([*range(width), self.width]).rename_columns([*_names(width), WEIGHT])
+        incoming = incomings.of(self.relation)
+        return fetched(incoming.run(self._sql(incoming.name), rows, self._arguments()), arrow_schema(self.computed, weight=True))
 
     def first(self, connection: duckdb.DuckDBPyConnection) -> pa.Table | None:
         """Returns the same of the first rows of the mirror, one more than are kept. Returns None after an error.
@@ -85,19 +85,22 @@ class LiveQuery:
         """
         order = "" if self.part is None else f" ORDER BY c{len(self.computed) - 1}"
         try:
-            return self._evaluated(connection, self.mirror, {}, f"{order} LIMIT {self.kept + 1}")
+            sql = f"{self._sql(self.mirror)}{order} LIMIT {self.kept + 1}"
+            return fetched(connection.execute(sql, self._arguments()), arrow_schema(self.computed, weight=True))
         except (duckdb.InterruptException, duckdb.CatalogException):
             raise
         except (duckdb.Error, OutOfMemory):
             return None
 
-    def _evaluated(self, connection: duckdb.DuckDBPyConnection, source: str, parameters: Mapping[str, object], end: str = "") -> pa.Table:
-        width, changes = len(self.changes.read), self.changes
+    def _arguments(self) -> dict[str, object]:
+        return arguments(self.values, self.changes.used, self.changes.constants)
+
+    def _sql(self, source: str) -> str:
+        """Returns SQL for the columns `computed`, and the weight. `source`: what FROM reads."""
+        width = len(self.changes.read)
         rows = f"SELECT {', '.join([*_names(width), WEIGHT])} AS c{width} FROM {source}"
         columns = ", ".join([*_names(len(self.computed)), WEIGHT])
-        sql = f"WITH r{self.relation} AS ({rows}) SELECT * FROM ({changes.sql}) AS q({columns}){end}"
-        parameters = {**arguments(self.values, changes.used, changes.constants), **parameters}
-        return fetched(connection.execute(sql, parameters), arrow_schema(self.computed, weight=True))
+        return f"WITH r{self.relation} AS ({rows}) SELECT * FROM ({self.changes.sql}) AS q({columns})"
 
 
 def live_query(prepared: Prepared, values: Sequence[object]) -> LiveQuery | None:

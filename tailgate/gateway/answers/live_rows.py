@@ -13,12 +13,12 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from itertools import chain, islice, repeat
 
-import duckdb
 import pyarrow as pa
 
 from tailgate.gateway.answers.live_queries import ROWS_MAX, LiveQuery
 from tailgate.gateway.encode.rows import RowEncoder
 from tailgate.gateway.mirrors.entries import CachedEntry
+from tailgate.gateway.mirrors.incoming import Incomings
 from tailgate.lake.types import WEIGHT
 
 CHANGES_MAX = 5_000  # rows that are applied at once; to encode more takes longer than a poll may wait
@@ -27,7 +27,7 @@ BYTES_MAX = 2 << 20  # of the rows of a poll, with their copies and sort keys
 ROW_BYTES = 150  # memory of a row besides its bytes
 
 Row = tuple[bytes, bytes]  # the sort key, empty for rows without an order, and the DataRow
-Evaluate = Callable[[Callable[[duckdb.DuckDBPyConnection], pa.Table]], pa.Table]  # calls a function with a connection
+Evaluate = Callable[[Callable[[Incomings], pa.Table]], pa.Table]  # calls a function with the streams of a connection
 
 
 class LiveRows:
@@ -85,7 +85,7 @@ class LiveRows:
     def _computed(self, changes: pa.Table, evaluate: Evaluate) -> pa.Table:
         if self._query.selected is not None:
             return changes.select([*self._query.selected, self._query.width])
-        return evaluate(lambda connection: self._query.over(connection, changes))
+        return evaluate(lambda incomings: self._query.over(incomings, changes))
 
     def _weighted(self, rows: pa.Table) -> Iterable[tuple[Row, int]]:
         return zip(self._rows_of(rows), rows.column(WEIGHT).to_pylist(), strict=True)

@@ -7,7 +7,7 @@ connection and transaction, so all mirrors advance together.
 
     keyed      DELETE removed rows by key, INSERT added rows; or UPDATE replaced rows in place (`tables` decides)
     no key     DELETE all lines of the removed rows, INSERT the remaining copies and the added rows
-    few rows   they are parameters of the statements (`incoming`)
+    all        statements read the rows of the changes from a stream (`incoming`)
 
 A scan that joins 500 changed keys with 1,000,000 rows takes 9 ms, and more for a key of several columns. A large mirror has an
 index of DuckDB (`tables` decides), which DuckDB uses for constants of one column: the key, or a hidden column `__hash`, the
@@ -24,7 +24,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.gateway.mirrors.incoming import incoming
+from tailgate.gateway.mirrors.incoming import Incoming
 from tailgate.lake.catalog import ERRORS, Item
 from tailgate.lake.keywords import quoted_text
 from tailgate.lake.tables.weights import formed
@@ -82,11 +82,10 @@ def drop(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
     connection.execute(f"DROP TABLE IF EXISTS {shape.table}")
 
 
-def fill(connection: duckdb.DuckDBPyConnection, shape: Shape, rows: pa.Table, *, indexed: bool = False) -> None:
+def fill(incoming: Incoming, shape: Shape, rows: pa.Table, *, indexed: bool = False) -> None:
     """Inserts rows with weights above zero."""
-    with incoming(connection, shape.columns, positional(shape, rows)) as added:
-        columns = _indexed_columns(shape) if indexed else _columns(shape)
-        connection.execute(f"INSERT INTO {shape.table} SELECT {columns} FROM {added.text}", added.parameters)
+    columns = _indexed_columns(shape) if indexed else _columns(shape)
+    incoming.run(f"INSERT INTO {shape.table} SELECT {columns} FROM {incoming.name}", positional(shape, rows))
 
 
 def create_index(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
@@ -96,32 +95,31 @@ def create_index(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
     connection.execute(f"CREATE INDEX {shape.table}_key ON {shape.table} ({column})")
 
 
-def apply_by_index(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table, rows: int) -> None:
+def apply_by_index(incoming: Incoming, shape: Shape, changes: pa.Table, rows: int) -> None:
     """Applies net changes to a mirror with an index. `rows`: of the mirror. A scan is used only if a tick removes many of them."""
     removed = positional(shape, changes.filter(pc.less(changes.column(WEIGHT), 0)))
     indexed = removed.num_rows <= max(KEYS_BY_INDEX_MAX, rows // ROWS_PER_KEY)
     at_once = KEYS_BY_INDEX_MAX if indexed else removed.num_rows
     for start in range(0, removed.num_rows, at_once):
-        _delete(connection, shape, removed.slice(start, at_once), indexed)
+        _delete(incoming, shape, removed.slice(start, at_once), indexed)
     added = changes.filter(pc.greater(changes.column(WEIGHT), 0))
     if added.num_rows:
-        fill(connection, shape, added, indexed=True)
+        fill(incoming, shape, added, indexed=True)
 
 
-def _delete(connection: duckdb.DuckDBPyConnection, shape: Shape, removed: pa.Table, indexed: bool) -> None:
+def _delete(incoming: Incoming, shape: Shape, removed: pa.Table, indexed: bool) -> None:
     """Removes rows from a mirror with an index. `indexed`: by the index. DuckDB uses it only for constants."""
     assert shape.key is not None
     if indexed and not is_hashed(shape) and not removed.column(shape.key[0]).null_count:
         keys = ", ".join(map(_literal, removed.column(shape.key[0]).to_pylist()))
-        connection.execute(f"DELETE FROM {shape.table} WHERE c{shape.key[0]} IN ({keys})")
+        incoming.connection.execute(f"DELETE FROM {shape.table} WHERE c{shape.key[0]} IN ({keys})")
         return
     condition = _same(shape, shape.key)
-    with incoming(connection, shape.columns, removed) as rows:
-        if indexed and is_hashed(shape):
-            hashes = connection.execute(f"SELECT {_hash(shape)} FROM {rows.text}", rows.parameters).fetchall()
-            # DuckDB uses the index only if its column is in the first condition
-            condition = f"r.{HASH} IN ({', '.join(str(hash) for (hash,) in hashes)}) AND {condition}"
-        connection.execute(f"DELETE FROM {shape.table} AS r USING {rows.text} AS g WHERE {condition}", rows.parameters)
+    if indexed and is_hashed(shape):
+        hashes = incoming.run(f"SELECT {_hash(shape)} FROM {incoming.name}", removed).fetchall()
+        # DuckDB uses the index only if its column is in the first condition
+        condition = f"r.{HASH} IN ({', '.join(str(hash) for (hash,) in hashes)}) AND {condition}"
+    incoming.run(f"DELETE FROM {shape.table} AS r USING {incoming.name} AS g WHERE {condition}", removed)
 
 
 def _literal(key: int | str) -> str:
@@ -146,45 +144,39 @@ def _hash(shape: Shape) -> str:
     return f"hash({', '.join(f'CAST(c{i} AS {shape.columns[i].type.duckdb})' for i in shape.key)})"
 
 
-def apply(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table) -> int:
+def apply(incoming: Incoming, shape: Shape, changes: pa.Table) -> int:
     """Applies net changes: each row occurs at most once, with its weight. Returns the number of lines that the mirror gets more."""
     if changes.num_rows == 0:
         return 0
     if pc.min(changes.column(WEIGHT)).as_py() > 0:
-        fill(connection, shape, changes)
+        fill(incoming, shape, changes)
         return int(changes.num_rows)
     rows = positional(shape, changes)
     if shape.key is None:
-        return _apply_multiset(connection, shape, rows)
-    with incoming(connection, shape.columns, rows) as changed:
-        removed = f"(SELECT * FROM {changed.text} WHERE {WEIGHT} < 0)"
-        connection.execute(f"DELETE FROM {shape.table} AS r USING {removed} AS g WHERE {_same(shape, shape.key)}", changed.parameters)
-        added = f"{changed.text} WHERE {WEIGHT} > 0"
-        connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {added}", changed.parameters)
+        return _apply_multiset(incoming, shape, rows)
+    removed = f"(SELECT * FROM {incoming.name} WHERE {WEIGHT} < 0)"
+    incoming.run(f"DELETE FROM {shape.table} AS r USING {removed} AS g WHERE {_same(shape, shape.key)}", rows)
+    incoming.run(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {incoming.name} WHERE {WEIGHT} > 0", rows)
     return int(changes.num_rows - 2 * pc.sum(pc.less(changes.column(WEIGHT), 0)).as_py())
 
 
-def update(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table, removals: int) -> None:
+def update(incoming: Incoming, shape: Shape, changes: pa.Table, removals: int) -> None:
     """Applies net changes to a keyed mirror, of which `removals` have weights below zero; replaced rows are updated in place."""
     assert shape.key is not None
     rows, new = positional(shape, changes), changes.num_rows - removals
     same = _same(shape, shape.key)
-    with incoming(connection, shape.columns, rows.filter(pc.greater(rows.column(WEIGHT), 0))) as added:
-        values = ", ".join(f"c{i} = g.c{i}" for i in _replaced_columns(shape, shape.key))
-        row = connection.execute(f"UPDATE {shape.table} AS r SET {values} FROM {added.text} AS g WHERE {same}", added.parameters).fetchone()
+    added = f"(SELECT * FROM {incoming.name} WHERE {WEIGHT} > 0)"
+    values = ", ".join(f"c{i} = g.c{i}" for i in _replaced_columns(shape, shape.key))
+    row = incoming.run(f"UPDATE {shape.table} AS r SET {values} FROM {added} AS g WHERE {same}", rows).fetchone()
     assert row is not None
-    replaced = int(row[0])
-    if replaced == new == removals:
-        return
-    with incoming(connection, shape.columns, rows) as changed:
-        removed, added_rows = (f"(SELECT * FROM {changed.text} WHERE {WEIGHT} {sign} 0)" for sign in "<>")
-        if replaced < new:  # a new key has no row to remove
-            columns = ", ".join(f"r.{c}" for c in shape.names)
-            query = f"SELECT {columns} FROM {added_rows} AS r WHERE NOT EXISTS (SELECT 1 FROM {removed} AS g WHERE {same})"
-            connection.execute(f"INSERT INTO {shape.table} {query}", changed.parameters)
-        if replaced < removals:
-            keys = f"SELECT * FROM {removed} AS r WHERE NOT EXISTS (SELECT 1 FROM {added_rows} AS g WHERE {same})"
-            connection.execute(f"DELETE FROM {shape.table} AS r USING ({keys}) AS g WHERE {same}", changed.parameters)
+    replaced, keys = int(row[0]), ", ".join(f"c{i}" for i in shape.key)
+    if replaced < new:  # a new key has no row to remove
+        columns = ", ".join(f"first({c})" for c in shape.names)
+        one = f"SELECT {columns} FROM {incoming.name} GROUP BY {keys or '()'} HAVING min({WEIGHT}) > 0"
+        incoming.run(f"INSERT INTO {shape.table} {one}", rows)
+    if replaced < removals:
+        removed = f"SELECT {keys or '1'} FROM {incoming.name} GROUP BY {keys or '()'} HAVING max({WEIGHT}) < 0"
+        incoming.run(f"DELETE FROM {shape.table} AS r USING ({removed}) AS g WHERE {same}", rows)
 
 
 def _replaced_columns(shape: Shape, key: tuple[int, ...]) -> list[int]:
@@ -218,20 +210,18 @@ def hide(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
     connection.execute(f"DROP VIEW IF EXISTS {shape.name}")
 
 
-def _apply_multiset(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table) -> int:
+def _apply_multiset(incoming: Incoming, shape: Shape, changes: pa.Table) -> int:
     """Applies net changes to a mirror without a key. Returns the number of lines that it gets more."""
     columns = ", ".join(shape.names)
     same = _same(shape, range(len(shape.columns)))
-    with incoming(connection, shape.columns, changes) as changed:
-        removed = f"(SELECT * FROM {changed.text} WHERE {WEIGHT} < 0)"
-        delete = f"DELETE FROM {shape.table} AS r USING {removed} AS g WHERE {same} RETURNING r.*"
-        touched = connection.execute(delete, changed.parameters).to_arrow_table()
-    with incoming(connection, shape.columns, pa.concat_tables([conform(touched, changes.schema), changes])) as lines:
-        row = connection.execute(
-            f"INSERT INTO {shape.table} SELECT {columns}{', ' if columns else ''}sum({WEIGHT}) FROM {lines.text} "
-            f"GROUP BY {columns or '()'} HAVING sum({WEIGHT}) > 0",
-            lines.parameters,
-        ).fetchone()
+    removed = f"(SELECT * FROM {incoming.name} WHERE {WEIGHT} < 0)"
+    delete = f"DELETE FROM {shape.table} AS r USING {removed} AS g WHERE {same} RETURNING r.*"
+    touched = incoming.run(delete, changes).to_arrow_table()
+    row = incoming.run(
+        f"INSERT INTO {shape.table} SELECT {columns}{', ' if columns else ''}sum({WEIGHT}) FROM {incoming.name} "
+        f"GROUP BY {columns or '()'} HAVING sum({WEIGHT}) > 0",
+        pa.concat_tables([conform(touched, changes.schema), changes]),
+    ).fetchone()
     assert row is not None
     return int(row[0] - touched.num_rows)
 

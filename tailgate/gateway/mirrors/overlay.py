@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from tailgate.gateway.mirrors import mirror
-from tailgate.gateway.mirrors.incoming import incoming, registered
+from tailgate.gateway.mirrors.incoming import Incoming, registered
 from tailgate.lake.catalog import Item
 from tailgate.lake.types import WEIGHT
 
@@ -49,10 +49,9 @@ def show(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, rows: pa.Ta
     connection.register(shape.table, rows.rename_columns(shape.names))
 
 
-def append(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, more: pa.Table) -> None:
+def append(incoming: Incoming, shape: mirror.Shape, more: pa.Table) -> None:
     """Appends changes to an existing overlay."""
-    with incoming(connection, shape.columns, mirror.positional(shape, more)) as rows:
-        connection.execute(f"INSERT INTO w{shape.relation} SELECT * FROM {rows.text}", rows.parameters)
+    incoming.run(f"INSERT INTO w{shape.relation} SELECT * FROM {incoming.name}", mirror.positional(shape, more))
 
 
 def lay(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, changes: pa.Table, *, copied: bool) -> None:

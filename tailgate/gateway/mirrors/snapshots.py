@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 import duckdb
 
 from tailgate.gateway.mirrors import mirror, overlay
+from tailgate.gateway.mirrors.incoming import Incomings
 from tailgate.gateway.resources.concurrency import Quota, Requester
 from tailgate.lake import errors
 from tailgate.lake.catalog import Catalog, Item
@@ -49,6 +50,7 @@ class Snapshot:
         mirrored: Collection[int] | None = None,
     ) -> None:
         self._lake, self._cursor = lake, cursor
+        self._incomings = Incomings(cursor)
         self._busy = threading.Lock()
         self._own: dict[int, mirror.Shape] = {}
         self._written: dict[int, overlay.UncommittedChanges] = {}  # by relation: net changes of the transaction
@@ -100,6 +102,7 @@ class Snapshot:
         with contextlib.suppress(duckdb.Error):
             self._cursor.rollback()
         self._cursor.begin()
+        self._incomings = Incomings(self._cursor)  # the earlier names have left with the transaction
         self.shared, self._own, self._laid, self._aborted = frozenset(), {}, {}, False
 
     def bring(self, items: Iterable[Item]) -> None:
@@ -147,7 +150,7 @@ class Snapshot:
             return
         shape = mirror.shape(writes.item)
         if shown is not None and shown.generation == writes.generation:
-            overlay.append(self._cursor, shape, writes.changes.slice(shown.changes.num_rows))
+            overlay.append(self._incomings.of(shape.relation), shape, writes.changes.slice(shown.changes.num_rows))
         else:
             overlay.lay(self._cursor, shape, writes.changes, copied=relation in self._own)
         self._laid[relation] = writes
@@ -159,7 +162,7 @@ class Snapshot:
         self._own[shape.relation] = shape
         rows = reading.snapshot(self._lake, shape.relation, at=self.time)
         mirror.create(self._cursor, shape, temporary=True)
-        mirror.fill(self._cursor, shape, rows)
+        mirror.fill(self._incomings.of(shape.relation), shape, rows)
 
     def _make(self, shape: mirror.Shape, rows: str) -> None:
         """Makes a table for the transaction alone, once. `rows`: a query of its rows, or ''."""

@@ -183,7 +183,7 @@ class _Copies:
     """Temporary tables of a connection that ticks update: of the relations of a query, and of its result."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self.connection, self._tables = connection, Tables()
+        self.connection, self._tables = connection, Tables(connection, exclusive=False)
         self._by_relation: dict[int, Table] = {}
 
     def fill(self, shape: Shape, rows: pa.Table) -> None:

@@ -13,6 +13,7 @@ from typing import TypeVar
 import duckdb
 import pyarrow as pa
 
+from tailgate.gateway.mirrors.incoming import Incomings
 from tailgate.gateway.mirrors.mirrors import Mirrors
 from tailgate.gateway.mirrors.sandbox import Sandbox
 from tailgate.gateway.mirrors.snapshots import Snapshot, Snapshots, raise_errors_of
@@ -46,8 +47,8 @@ class Queries:
         self._snapshots = Snapshots()
         self.jobs = Jobs("tailgate-query")
         self._now = sandbox.cursor()
-        self._few_rows = sandbox.cursor()
-        self._few_rows.execute("PRAGMA disable_optimizer")  # a quarter of the time of a statement that reads 30 rows
+        self._few_rows = Incomings(sandbox.cursor())
+        self._few_rows.connection.execute("PRAGMA disable_optimizer")  # a quarter of the time of a statement that reads 30 rows
         self._now_lock = threading.Lock()
         self._watchdog = Watchdog(self._interrupt_now, NOW_S_MAX)
         progress.on_advance(lambda time: self._snapshots.expire())
@@ -122,8 +123,8 @@ class Queries:
                     raise translated(error) from error
         raise AssertionError("there is a last try")
 
-    def compute_now(self, work: Callable[[duckdb.DuckDBPyConnection], Result]) -> Result:
-        """Returns the result of `work`, called on this thread with a connection for statements that read few rows, and no mirrors."""
+    def compute_now(self, work: Callable[[Incomings], Result]) -> Result:
+        """Returns the result of `work`, called on this thread with streams of a connection for few rows, which reads no mirrors."""
         with self._now_lock:
             return work(self._few_rows)
 
@@ -204,7 +205,7 @@ class Queries:
 
     def _interrupt_now(self) -> None:
         self._now.interrupt()
-        self._few_rows.interrupt()
+        self._few_rows.connection.interrupt()
 
     def _catch_up(self, relations: Collection[int] | None) -> None:
         with self._mirrors.reading(relations):

@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailgate.gateway.mirrors import incoming, mirror, tables
+from tailgate.gateway.mirrors.incoming import Incoming
 from tailgate.lake.types import DATE, FLOAT4, FLOAT8, INT8, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type, arrow_schema
 from tests.gateway.serving.model_lake import bag
 from tests.lake.relations import ALL_TYPES, values
 
 
 class Explained:
-    """A connection that runs each DELETE with EXPLAIN ANALYZE, and keeps the plans."""
+    """A connection that runs each DELETE with EXPLAIN ANALYZE, if it does not prepare it, and keeps the plans."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection, self.plans = connection, list[str]()
@@ -27,6 +28,8 @@ class Explained:
         return getattr(self._connection, name)
 
     def execute(self, sql: str, parameters: object = None) -> duckdb.DuckDBPyConnection:
+        if sql.startswith("PREPARE") and " AS DELETE" in sql:
+            self.plans.append(str(self._connection.execute(f"EXPLAIN {sql[sql.index('DELETE') :]}").fetchall()))
         if not sql.startswith("DELETE"):
             return self._connection.execute(sql, parameters)
         result = self._connection.execute(f"EXPLAIN ANALYZE {sql}", parameters)
@@ -55,15 +58,13 @@ def test_a_large_table_has_an_index_of_its_key(monkeypatch: pytest.MonkeyPatch) 
         changing.apply(connection, table, [rows(range(9_000, 20_000), 0, 1)])
         table = changing.compact(connection, table)
         assert indexes() == 1
-        for few in (incoming.FEW_ROWS, 0):
-            monkeypatch.setattr(incoming, "FEW_ROWS", few)
-            changes = pa.concat_tables([rows(range(50, 60), 0, -1), rows(range(55, 65), 1, 1), rows(range(60, 65), 0, -1)])
-            changing.apply(explained, table, [changes])  # type: ignore[arg-type]  # it has the methods of a connection
-            assert bag(mirror.rows(connection, shape)) == bag(
-                pa.concat_tables([rows(range(50), 0, 1), rows(range(55, 65), 1, 1), rows(range(65, 20_000), 0, 1)])
-            )
-            changing.apply(connection, table, [pa.concat_tables([rows(range(55, 65), 1, -1), rows(range(50, 65), 0, 1)])])
-        assert len(explained.plans) == 2
+        changes = pa.concat_tables([rows(range(50, 60), 0, -1), rows(range(55, 65), 1, 1), rows(range(60, 65), 0, -1)])
+        changing.apply(explained, table, [changes])  # type: ignore[arg-type]  # it has the methods of a connection
+        assert bag(mirror.rows(connection, shape)) == bag(
+            pa.concat_tables([rows(range(50), 0, 1), rows(range(55, 65), 1, 1), rows(range(65, 20_000), 0, 1)])
+        )
+        changing.apply(connection, table, [pa.concat_tables([rows(range(55, 65), 1, -1), rows(range(50, 65), 0, 1)])])
+        assert len(explained.plans) == 1
         assert all("Index Scan" in plan and "Sequential Scan" not in plan for plan in explained.plans)
         for rows_per_key, plans in ((1, 3), (10_000, 1)):  # many keys at once
             explained.plans.clear()
@@ -160,10 +161,10 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
 @pytest.mark.parametrize("type", ALL_TYPES, ids=str)
 @settings(max_examples=6, deadline=None)
 @given(data=st.data(), keyed=st.booleans())
-def test_few_changes_give_the_same_rows_as_many(
+def test_prepared_statements_give_the_same_rows_as_others(
     connection: duckdb.DuckDBPyConnection, type: Type, data: st.DataObject, keyed: bool
 ) -> None:
-    """Rows that are parameters change a mirror as rows of an Arrow table do."""
+    """Each change is the next execution of the statements that the first one has prepared."""
     columns = (Field("key", INT8), Field("value", type))
     schema = arrow_schema(columns, weight=True)
     rows = st.tuples(
@@ -173,7 +174,8 @@ def test_few_changes_give_the_same_rows_as_many(
     shapes = [mirror.Shape(n, columns, (0,) if keyed else None) for n in (1, 2)]
     indexed = mirror.Shape(3, columns, (1, 0))  # of any type
     now = dict[str, tuple[tuple[Any, ...], int]]()  # rows with their number, by text
-    with pytest.MonkeyPatch.context() as patch:
+    with Incoming(connection, "prepared", prepares=True) as prepared, Incoming(connection, "other") as other:
+        sources = (prepared, other)
         for shape in shapes:
             mirror.drop(connection, shape)
             mirror.create(connection, shape)
@@ -202,20 +204,57 @@ def test_few_changes_give_the_same_rows_as_many(
             )
             removals = sum(weight < 0 for _, weight in net.values())
             in_place = data.draw(st.booleans())
-            for shape, few in zip(shapes, (incoming.FEW_ROWS, 0), strict=True):
-                patch.setattr(incoming, "FEW_ROWS", few)
+            for shape, source in zip(shapes, sources, strict=True):
                 if keyed and removals and in_place:
-                    mirror.update(connection, shape, table, removals)
+                    mirror.update(source, shape, table, removals)
                 else:
-                    mirror.apply(connection, shape, table)
+                    mirror.apply(source, shape, table)
             if keyed:
-                mirror.apply_by_index(connection, indexed, table, len(now))
-            one, other, *more = (
+                with Incoming(connection) as source:
+                    mirror.apply_by_index(source, indexed, table, len(now))
+            one, second, *more = (
                 sorted(map(repr, mirror.rows(connection, shape).to_pylist())) for shape in (*shapes, *([indexed] if keyed else []))
             )
-            assert one == other
+            assert one == second
             assert more in ([], [one])
             assert len(one) == len(now)
+
+
+def test_prepared_statements_follow_the_table_and_the_form_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that a copy replaces, rows with another form in memory, and a transaction that is rolled back."""
+    monkeypatch.setattr(incoming, "PREPARED_RUNS_MAX", 3)
+    shape = mirror.Shape(1, (Field("k", INT8), Field("v", TEXT)), (0,))
+    schema = arrow_schema(shape.columns, weight=True)
+    with duckdb.connect() as connection:
+        changing = tables.Tables(connection)
+
+        def filled() -> tables.Table:
+            return changing.fill(connection, shape, pa.table([[1, 2, 3], ["a", "0", "c"], [1, 1, 1]], schema=schema))
+
+        def change(numbers: range, form: pa.DataType) -> None:
+            for i in numbers:
+                changes = pa.table([[2, 2], pa.array([str(i), str(i + 1)], form), [-1, 1]], names=schema.names)
+                changing.apply(connection, table, [changes])
+
+        def prepared() -> list[Any]:
+            return connection.execute("SELECT statement FROM duckdb_prepared_statements()").fetchall()
+
+        table = filled()
+        change(range(6), pa.string())
+        assert len(prepared()) == 1
+        change(range(6, 9), pa.large_string())
+        table = changing.exchange(connection, table, changing.copy(connection, table))
+        change(range(9, 11), pa.string())
+        assert bag(mirror.rows(connection, shape)) == {(1, "a"): 1, (2, "11"): 1, (3, "c"): 1}
+        for _ in range(2):  # the second time, no name and no statement has been there before the transaction
+            connection.begin()
+            change(range(11, 13), pa.string())
+            connection.rollback()
+            changing.drop(connection, table)
+            table = filled()
+        change(range(3), pa.string())
+        assert bag(mirror.rows(connection, shape)) == {(1, "a"): 1, (2, "3"): 1, (3, "c"): 1}
+        assert len(prepared()) == 1
 
 
 @pytest.mark.parametrize("type", [FLOAT4, FLOAT8], ids=str)
@@ -226,7 +265,8 @@ def test_nan_is_kept(connection: duckdb.DuckDBPyConnection, type: Type, count: i
     shape = mirror.Shape(1, columns, None)
     mirror.drop(connection, shape)
     mirror.create(connection, shape)
-    mirror.apply(connection, shape, pa.table([[math.nan, None][:count], [1] * count], schema=schema))
+    with Incoming(connection) as source:
+        mirror.apply(source, shape, pa.table([[math.nan, None][:count], [1] * count], schema=schema))
     rows = mirror.rows(connection, shape)
     assert sorted(map(repr, rows["value"].to_pylist())) == ["None", "nan"][-count:]
 
@@ -239,6 +279,7 @@ def test_infinite_times_are_kept() -> None:
     shape = mirror.Shape(1, columns, None)
     with duckdb.connect() as connection:
         mirror.create(connection, shape)
-        mirror.apply(connection, shape, pa.Table.from_arrays([*data, pa.array([1])], schema=schema))
+        with Incoming(connection) as source:
+            mirror.apply(source, shape, pa.Table.from_arrays([*data, pa.array([1])], schema=schema))
         texts = connection.execute("SELECT CAST(c0 AS VARCHAR), CAST(c1 AS VARCHAR), CAST(c2 AS VARCHAR) FROM r1").fetchone()
         assert texts == ("infinity", "-infinity", "infinity")
