@@ -106,5 +106,5 @@ def _sleep(priority: int, pipe: Connection) -> None:
 
 
 def within(delays: list[tuple[float, float]], began: float, ended: float) -> float:
-    """Returns the seconds of the delays that lie in a period."""
+    """Returns the seconds of the delays within a period."""
     return sum(max(0.0, min(ended, last) - max(began, first)) for first, last in delays)

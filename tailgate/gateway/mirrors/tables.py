@@ -78,7 +78,7 @@ class Table:
 class Tables:
     """The tables of the mirrors that a process updates. Its caller ensures that one thread at a time changes a table.
 
-    `connection`: the one that applies most changes, and keeps what they need. `exclusive`: it does nothing else.
+    `connection`: the one that applies most changes. It keeps the streams of their rows. `exclusive`: it does nothing else.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, *, exclusive: bool = True) -> None:
@@ -126,7 +126,7 @@ class Tables:
         table.changes += removals
 
     def _incoming(self, connection: duckdb.DuckDBPyConnection, table: Table, *, optimized: bool) -> AbstractContextManager[Incoming]:
-        """Provides what the statements that change a table read.
+        """Provides the stream for the statements that change a table.
 
         Statements are prepared without the optimizer: with statistics of the present rows, it may leave out what later rows need.
         """
