@@ -19,7 +19,12 @@ LEASE_S, LEASE_LOOKS = 1.0, 10  # between two renewals of the lease: a second, a
 
 def stand_by(lake: Lake) -> StandBy[tuple[documents.Document, Hashable]]:
     """Returns the place of the process that stands by, once no other process has it."""
-    return StandBy(lake.store, PLACE, LOCK, lambda: documents.renewed(lake.store, FILE), lease_s(lake))
+    return StandBy(lake.store, PLACE, LOCK, lambda: lease(lake), lease_s(lake))
+
+
+def lease(lake: Lake) -> tuple[documents.Document, Hashable] | None:
+    """Returns the announcement of the process, and a value that differs after each renewal of its lease; None if no process runs."""
+    return documents.renewed(lake.store, FILE)
 
 
 def lease_s(lake: Lake) -> float:

@@ -16,7 +16,7 @@ DISK_FREE_MIN = 0.10  # of the file system
 CLOCK_AHEAD_MAX_MS = 60_000  # a log that is further ahead of the clock than this is reported
 MEMORY_USED_MAX = 0.90
 HELD_MAX = 0.80  # of a reader's limit
-NO_LEASE_S = 5.0  # an engine renews its lease every second
+NO_LEASE_S = 4.0  # an engine renews its lease every second
 NO_ENTRY_S = 15.0  # an idle engine appends an entry every 10 s
 TICK_MAX_S = 8.0  # a tick that runs for longer does not end soon
 NO_PROGRESS_S = 6.0  # a sink records its position every second
@@ -162,7 +162,9 @@ def _gateways(at: Observation, memory: Memory) -> Results:
 
 def _sinks_process(at: Observation, memory: Memory) -> Results:
     hint = "Look at the end of its log (logs/sinks.log), and start it again: tailgate up, or tailgate sinks."
-    return [("", "tailgate sinks has ended unexpectedly: sinks write nothing", hint)] * at.sinks_ended
+    if at.sinks_ended:
+        return [("", "tailgate sinks has ended unexpectedly: sinks write nothing", hint)]
+    return [("", "tailgate sinks does not renew its lease: sinks write nothing", LOOK)] * at.sinks_silent
 
 
 # ---- sources, views, sinks ---------------------------------------------------------------------------------------------------
@@ -244,7 +246,7 @@ CHECKS = (
     Check("engine_unavailable", PAGE, 3.0, _engine),
     Check("tick_failing", PAGE, 2.0, _failing_ticks),
     Check("ticks_stopped", PAGE, 0.0, _stopped_ticks),
-    Check("lease_not_renewed", PAGE, 0.0, _lease, of_lake=True),
+    Check("lease_not_renewed", PAGE, 2.0, _lease, of_lake=True),
     Check("gateway_unavailable", PAGE, 3.0, _gateways),
     Check("sinks_unavailable", PAGE, 3.0, _sinks_process, of_lake=True),
     Check("source_stalled", PAGE, 2.0, _sources),

@@ -22,10 +22,14 @@ from tailgate.lake import control, peers
 from tailgate.lake.catalog import Catalog, Sink, Subscription
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import holds, sinks_process, subscriptions
+from tailgate.lake.store import announcements
+from tailgate.lake.store.documents import Document
 from tailgate.lake.writer import engines
 
 ANSWER_S = 2.5  # with the time for which `checks` waits, an engine that does not answer is reported within 10 s
 HELD_S = 10.0
+SILENT_S = 5.0  # without a renewal of its lease, `tailgate sinks` hangs; the time of SILENT_RENEWALS if that is longer
+SILENT_RENEWALS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +73,8 @@ class Observation:
 
     `n` and `entry_time`: of the newest entry of the log; 0 if there is none. `disk_free` and `memory_used`: shares from 0 to 1.
     `gateways`: those that this process may reach, or None if none has ever run. `not_reached`: the number of those on other machines that
-    run without --control-listen. `sinks_ended`: whether `tailgate sinks` was killed. `lease`: a value that differs after each renewal of
-    the engine's lease; None if it has none, or if it cannot be read.
+    run without --control-listen. `lease`: a value that differs after each renewal of the engine's lease; None if it has none, or if it
+    cannot be read. `sinks_ended`: whether `tailgate sinks` was killed; `sinks_silent`: whether it does not renew its lease.
     """
 
     at_s: float
@@ -82,6 +86,7 @@ class Observation:
     gateways: tuple[Gateway, ...] | None
     not_reached: int
     sinks_ended: bool
+    sinks_silent: bool
     readers: tuple[Reader, ...]
     disk_free: float
     memory_used: float
@@ -102,11 +107,13 @@ class Observer:
         self._not_reached = 0
         self._held: dict[str, float] = {}
         self._held_at = -HELD_S
+        self._sinks: tuple[Hashable, float] = None, 0.0  # the renewal of the lease of `tailgate sinks`, and since when it is the newest
+        self._silent_s = max(SILENT_S, SILENT_RENEWALS * sinks_process.lease_s(lake))
 
     def observe(self, step: int) -> Observation:
         """Returns the present state. `step`: the newest step of the history of freshness lag that is recorded."""
         lake = self._lake
-        newest = lake.log.look()
+        newest, sinks = lake.log.look(), sinks_process.lease(lake)
         catalog = lake.catalog() if newest is not None else Catalog()
         engine = self._engine()
         if self._peers is not None or lake.store.names(peers.FOLDER):
@@ -122,7 +129,8 @@ class Observer:
             lease=_lease(lake),
             gateways=self._gateways(step),
             not_reached=self._not_reached,
-            sinks_ended=sinks_process.ended_unexpectedly(lake),
+            sinks_ended=sinks is not None and announcements.ended(sinks[0]),
+            sinks_silent=self._is_silent(sinks),
             readers=tuple(self._readers(catalog)),
             disk_free=self._disk_free(),
             memory_used=_memory_used(),
@@ -149,6 +157,12 @@ class Observer:
                 self._announced = announced
                 engine = _engine(announced)
         return engine
+
+    def _is_silent(self, sinks: tuple[Document, Hashable] | None) -> bool:
+        renewal, now_s = None if sinks is None else sinks[1], time.monotonic()
+        if renewal is None or renewal != self._sinks[0]:
+            self._sinks = renewal, now_s
+        return now_s - self._sinks[1] > self._silent_s
 
     def _disk_free(self) -> float:
         disk = shutil.disk_usage(self._lake.local.location(""))

@@ -121,12 +121,6 @@ class Staged(Alerted):
             moved.rename(lease)
 
     @contextlib.contextmanager
-    def stopped_sinks(self) -> Iterator[None]:
-        with self.stopped("tailgate sinks"):
-            self.run("INSERT INTO notes SELECT coalesce(max(id), 0) + 1 FROM notes")
-            yield
-
-    @contextlib.contextmanager
     def killed_broker(self) -> Iterator[None]:
         os.kill(self.kafka.pid, signal.SIGKILL)
         try:
@@ -220,7 +214,7 @@ FAILURES = (
     Failure("the gateway is killed", lambda s: s.killed("tailgate gateway"), GATEWAY, "", "no gateway runs on this machine"),
     Failure("the gateway is stopped", lambda s: s.stopped("tailgate gateway"), GATEWAY, "", "the gateway with process id"),
     Failure("`tailgate sinks` is killed", lambda s: s.killed("tailgate sinks"), "sinks_unavailable", "", "tailgate sinks has ended"),
-    Failure("`tailgate sinks` is stopped", Staged.stopped_sinks, "sink_failing", "notes_out", "sink notes_out does not write"),
+    Failure("`tailgate sinks` is stopped", lambda s: s.stopped("tailgate sinks"), "sinks_unavailable", "", "tailgate sinks does not renew"),
     Failure("the broker is killed", Staged.killed_broker, "source_stalled", "watched", "source watched is stalled"),
     Failure("the broker is stopped", Staged.stopped_broker, "source_stalled", "watched", "source watched is stalled"),
     Failure("the schema registry is killed", Staged.killed_registry, "source_stalled", "typed", "source typed is stalled"),
