@@ -19,7 +19,8 @@ import pytest
 from tailgate import cli
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.lake.store import documents
-from tailgate.lake.writer.engines import Announcement
+from tailgate.lake.store.stand_by import Lease
+from tailgate.lake.writer.engines import LEASE_S, Announcement
 from tailgate.operations.sketch import STEP_S
 from tailgate.operations.watch import history, main, missed, states
 from tailgate.operations.watch.delivery import Webhook
@@ -33,13 +34,14 @@ RAISED_S = 10.0
 
 
 class Watched:
-    """A gateway, an engine that answers requests for its health, and a webhook."""
+    """A gateway, an engine that answers requests for its health and renews its lease, and a webhook."""
 
     def __init__(self, folder: Path) -> None:
         self.live = Live(folder / "lake")
         self.lake = self.live.model.lake
         self.health: dict[str, Any] = json.loads(json.dumps(HEALTH))
         self.receiver = Receiver()
+        self.lease = Lease(LEASE_S, self.live.model.writer.renew_lease)
         self.start_engine()
 
     def start_engine(self) -> None:
@@ -54,6 +56,7 @@ class Watched:
 
     def close(self) -> None:
         self.control.stop()
+        self.lease.end()
         self.live.close()
         self.receiver.stop()
 
