@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -28,6 +27,7 @@ from tailgate.gateway.serving.prepared import readable
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements import current_rows
 from tailgate.gateway.session.transactions import State
+from tailgate.gateway.writes.conflicts import Conflict, accepted, could_not_serialize
 from tailgate.gateway.writes.constraints.rules import immediate, without_references
 from tailgate.gateway.writes.constraints.shown_values import ShownValues
 from tailgate.gateway.writes.effects import Effect
@@ -40,12 +40,11 @@ from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.gateway.writes.rows.query import Query
 from tailgate.lake.catalog import Item, MaterializedView
 from tailgate.lake.catalog.schemas import is_temporary
-from tailgate.lake.errors import FeatureNotSupported, QueryCanceled, SerializationFailure, TailgateError
+from tailgate.lake.errors import FeatureNotSupported, QueryCanceled, TailgateError
 from tailgate.sql.authorization import Authorized
 
 Result = TypeVar("Result")
 
-EVALUATIONS_MAX = 50  # of one statement; with a reservation the second or third succeeds unless the machine is overloaded
 CONFLICT_WAIT_S = 30.0  # that a failing COMMIT waits until the conflicting write is readable
 ROWS_AT_ONCE = 5_000  # rows that are serialized in the event loop, in about 5 ms; more use a thread
 SERIALIZABLE = ("repeatable read", "serializable")  # COMMIT fails if what SELECT has read in such a block has changed
@@ -209,8 +208,8 @@ async def _grouped(session: Session, authorized: Authorized[WritePlan], values: 
 async def _sent(session: Session, authorized: Authorized[WritePlan], write: InsertPlan, members: list[Constants]) -> Sent:
     """Evaluates a group of INSERTs and sends it until it has no conflict."""
     progress = session.serving.progress
-    reserve = ""
-    for _ in range(EVALUATIONS_MAX):
+
+    async def attempt(reserve: str) -> Sent | Conflict:
         pending, base = Pending(), progress.inbox
         try:
             evaluated = await _evaluated(session, authorized, (), lambda evaluation: evaluate(evaluation, write, members), grouped=True)
@@ -221,13 +220,11 @@ async def _sent(session: Session, authorized: Authorized[WritePlan], write: Inse
         effect, refused = evaluated
         pending.add(effect, base)
         if not pending.durable:
-            break
+            return ALL_ALONE
         answer = await session.control.write(pending.body(progress.catalog, reserve))
-        if not answer.conflict:
-            return Sent(answer.number, refused)
-        reserve = reserve or secrets.token_hex(8)
-        await progress.wait_inbox(answer.conflict)
-    return ALL_ALONE
+        return Conflict(answer.conflict) if answer.conflict else Sent(answer.number, refused)
+
+    return await accepted(progress.wait_inbox, attempt)
 
 
 async def _alone(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], rows: pa.Table | None) -> Effect:
@@ -237,10 +234,10 @@ async def _alone(session: Session, authorized: Authorized[WritePlan], values: Se
     contain the session's last write, the write is evaluated again when they do.
     """
     write, serving = authorized.plan, session.serving
-    reserve = ""
     relations = _relations(write)
     system = await system_relations.changes(session, relations)
-    for _ in range(EVALUATIONS_MAX):
+
+    async def attempt(reserve: str) -> Effect | Conflict:
         pending = Pending(session.temporary.rows)
         async with session.transaction.reading(serving, relations, system) as at:
             base = serving.progress.inbox if at is None else at.inbox
@@ -251,16 +248,14 @@ async def _alone(session: Session, authorized: Authorized[WritePlan], values: Se
                 if base >= session.last_write:
                     raise
         if base < session.last_write and not pending.durable:
-            await serving.progress.wait_inbox(session.last_write)
-            continue
+            return Conflict(session.last_write)
         session.temporary.charge(pending.temporary)
-        conflict = await _send(session, pending, reserve)
-        if not conflict:
-            session.keep_temporary(pending)
-            return effect
-        reserve = reserve or secrets.token_hex(8)
-        await serving.progress.wait_inbox(conflict)
-    raise could_not_serialize()
+        if conflict := await _send(session, pending, reserve):
+            return Conflict(conflict)
+        session.keep_temporary(pending)
+        return effect
+
+    return await accepted(serving.progress.wait_inbox, attempt)
 
 
 async def commit(session: Session) -> None:
@@ -280,10 +275,6 @@ async def commit(session: Session) -> None:
         raise could_not_serialize()
     session.keep_temporary(pending)
     await subscriptions.commit(session, pending.acknowledged)
-
-
-def could_not_serialize() -> SerializationFailure:
-    return SerializationFailure("could not serialize access due to concurrent update", hint="The transaction might succeed if retried.")
 
 
 async def _send(session: Session, pending: Pending, reserve: str) -> int:

@@ -118,7 +118,7 @@ class EndpointReader:
 
     async def _at(self, query: Authorized[Prepared], values: Sequence[object], at: int) -> pa.Table:
         await self.check_time(query, at)
-        with await self._serving.queries.open_snapshot(at) as snapshot:
+        with await self._serving.queries.open_snapshot({}, at) as snapshot:
             return await self._serving.queries.run(query, values, at=snapshot)
 
     async def check_time(self, query: Authorized[Prepared], at: int) -> None:

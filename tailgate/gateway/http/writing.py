@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import duckdb
 
-from tailgate.gateway.execute.committing import EVALUATIONS_MAX, could_not_serialize
 from tailgate.gateway.http.bound_endpoints import BoundWrite, bind_keys
 from tailgate.gateway.http.idempotency import EXPIRE_S, EXPIRED_MAX, Key, Keys
 from tailgate.gateway.http.reading import json_objects
 from tailgate.gateway.session.gateway import Gateway
+from tailgate.gateway.writes.conflicts import Conflict, accepted
 from tailgate.gateway.writes.constraints.shown_values import ShownValues
 from tailgate.gateway.writes.effects import Effect
 from tailgate.gateway.writes.evaluation import Evaluation
@@ -61,8 +60,9 @@ class EndpointWriter:
 
         Without a row, INSERT raises 02000 as do UPDATE and DELETE of one row; then nothing is written.
         """
-        progress, reserve = self._serving.progress, ""
-        for _ in range(EVALUATIONS_MAX):
+        progress = self._serving.progress
+
+        async def attempt(reserve: str) -> Answer | Conflict:
             catalog, base = progress.catalog, progress.inbox
             caller = catalog.all_roles()[role]
             answer, effects = await self._evaluated(authorize(bound, caller, catalog), caller, values, key)
@@ -72,12 +72,12 @@ class EndpointWriter:
             if not pending.durable:
                 return answer
             sent = await self._gateway.control.write(pending.body(progress.catalog, reserve))
-            if not sent.conflict:
-                await progress.wait_inbox(sent.number)
-                return answer
-            reserve = reserve or secrets.token_hex(8)
-            await progress.wait_inbox(sent.conflict)
-        raise could_not_serialize()
+            if sent.conflict:
+                return Conflict(sent.conflict)
+            await progress.wait_inbox(sent.number)
+            return answer
+
+        return await accepted(progress.wait_inbox, attempt)
 
     async def _evaluated(self, authorized: Authorized[BoundWrite], caller: Role, values: Sequence[object], key: Key | None) -> Evaluated:
         """Returns the response and the effects of an evaluation."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time as clocks
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 import duckdb
 
@@ -53,7 +53,7 @@ class Snapshot:
         self._incomings = Incomings(cursor)
         self._busy = threading.Lock()
         self._own: dict[int, mirror.Shape] = {}
-        self._written: dict[int, overlay.UncommittedChanges] = {}  # by relation: net changes of the transaction
+        self._written: Mapping[int, overlay.UncommittedChanges] = {}  # by relation: net changes of the transaction
         self._laid: dict[int, overlay.UncommittedChanges] = {}  # by relation: the changes in the current overlay
         self._aborted = False
         self._closing = False
@@ -125,7 +125,7 @@ class Snapshot:
             self._check(item)
             self._lay(item.id)
 
-    def write(self, written: dict[int, overlay.UncommittedChanges]) -> None:
+    def write(self, written: Mapping[int, overlay.UncommittedChanges]) -> None:
         """Sets the transaction's uncommitted changes, and the rows of relations that are not in the log; later statements see them."""
         self._written = written
 

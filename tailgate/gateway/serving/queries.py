@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tailgate.gateway.mirrors.incoming import Incomings
 from tailgate.gateway.mirrors.mirrors import Mirrors
+from tailgate.gateway.mirrors.overlay import UncommittedChanges
 from tailgate.gateway.mirrors.sandbox import Sandbox
 from tailgate.gateway.mirrors.snapshots import Snapshot, Snapshots, raise_errors_of
 from tailgate.gateway.resources.concurrency import REQUESTER
@@ -144,10 +145,14 @@ class Queries:
         if self._mirrors.deferral.are_behind(relations):
             await asyncio.to_thread(self._catch_up, relations)
 
-    async def open_snapshot(self, at: int | None = None, relations: Collection[int] | None = None) -> Snapshot:
-        """Does the same as `snapshot`, after `catch_up`."""
+    async def open_snapshot(
+        self, rows: Mapping[int, UncommittedChanges], at: int | None = None, relations: Collection[int] | None = None
+    ) -> Snapshot:
+        """Does the same as `snapshot`, after `catch_up`. `rows`: of relations that are not in the log."""
         await self.catch_up(relations if at is None else ())
-        return self.snapshot(at, relations=relations)
+        snapshot = self.snapshot(at, relations=relations)
+        snapshot.write(rows)
+        return snapshot
 
     def snapshot(self, at: int | None = None, catalog: Catalog | None = None, relations: Collection[int] | None = None) -> Snapshot:
         """Opens a snapshot: one time for several statements, now or a past time `at`.

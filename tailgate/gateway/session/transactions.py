@@ -256,8 +256,8 @@ class Transaction:
                 snapshot.write({**self.writes.changes, **rows})
             yield snapshot
         elif not all(map(is_logged, relations)):
-            with await serving.queries.open_snapshot(relations=frozenset(relations) if only else None) as snapshot:
-                snapshot.write({**self.writes.temporary, **rows})
+            rows, read = {**self.writes.temporary, **rows}, frozenset(relations) if only else None
+            with await serving.queries.open_snapshot(rows, relations=read) as snapshot:
                 yield snapshot
         else:
             yield None

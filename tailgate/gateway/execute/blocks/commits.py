@@ -15,6 +15,7 @@ from tailgate.gateway.execute import committing, constraints, subscriptions
 from tailgate.gateway.execute.catalog_changes import MIRROR_TIMEOUT_S, send_notice, withdrawable
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import Move
+from tailgate.gateway.writes.conflicts import could_not_serialize
 from tailgate.lake.catalog import Change
 from tailgate.lake.control import BlockCommit, Write
 from tailgate.lake.uncommitted import is_local
@@ -50,7 +51,7 @@ async def commit(session: Session) -> None:
     if isinstance(result, int):
         with contextlib.suppress(asyncio.TimeoutError):  # without this wait, a retry would read the old rows again
             await asyncio.wait_for(progress.wait_inbox(result), committing.CONFLICT_WAIT_S)
-        raise committing.could_not_serialize()
+        raise could_not_serialize()
     for notice in result.notices:
         tell(notice)
     await progress.wait(result.time - 1, MIRROR_TIMEOUT_S)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from tailgate.gateway.execute import committing
 from tailgate.gateway.execute.blocks import commits
 from tailgate.gateway.execute.catalog_changes import caught_up
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import Move
+from tailgate.gateway.writes.conflicts import EVALUATIONS_MAX
 from tailgate.lake.errors import SerializationFailure
 
 Result = TypeVar("Result")
@@ -23,7 +23,7 @@ async def run(session: Session, statement: Callable[[], Awaitable[Result]]) -> R
     transaction = session.transaction
     if transaction.pending:
         return await statement()
-    for attempt in range(1, committing.EVALUATIONS_MAX + 1):
+    for attempt in range(1, EVALUATIONS_MAX + 1):
         await caught_up(session)
         await session.serving.progress.wait_inbox(session.last_write)
         session.settings.begin()
@@ -35,7 +35,7 @@ async def run(session: Session, statement: Callable[[], Awaitable[Result]]) -> R
             committed = True
             return result
         except SerializationFailure:
-            if attempt == committing.EVALUATIONS_MAX:
+            if attempt == EVALUATIONS_MAX:
                 raise
         finally:
             transaction.move(Move.COMMIT if committed else Move.ROLLBACK)

@@ -58,8 +58,7 @@ class OwnedQueries(Generic[B]):
             return await queries.run(authorized, (), timeout=timeout_s)
         if system is None:
             system = await self.system_relations(item, catalog).changes(query.relations, query)
-        with await queries.open_snapshot(relations=query.relations) as snapshot:
-            snapshot.write(system)
+        with await queries.open_snapshot(system, relations=query.relations) as snapshot:
             return await queries.run(authorized, (), at=snapshot, timeout=timeout_s)
 
     def _owner(self, item: Item, catalog: Catalog) -> Role:

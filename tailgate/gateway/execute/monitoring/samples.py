@@ -68,8 +68,7 @@ async def _sample(session: Session, prepared: Prepared, values: Sequence[object]
             raise UndefinedTable(f'relation "{item.name}" does not exist')
     authorized = session.access.authorize(prepared)
     system = await system_relations.changes(session, prepared.relations, prepared, values)
-    with await serving.queries.open_snapshot(relations=prepared.relations) as snapshot:
-        snapshot.write(system)
+    with await serving.queries.open_snapshot(system, relations=prepared.relations) as snapshot:
         table = await serving.queries.run(authorized, values, at=snapshot)
         if table.num_rows > RESULT_ROWS:
             raise ProgramLimitExceeded(f"a followed query may have at most {RESULT_ROWS} rows", hint=FOLLOW_A_VIEW)

@@ -8,7 +8,6 @@ names resolved ──► rows ──► POST /table ──conflict c──► wa
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from collections.abc import Sequence as Values
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.writes import altered_rows
+from tailgate.gateway.writes.conflicts import Conflict, accepted
 from tailgate.gateway.writes.constraints.rules import Rules
 from tailgate.gateway.writes.constraints.shown_values import ShownValues
 from tailgate.gateway.writes.effects import Effect
@@ -74,8 +74,9 @@ async def run(session: Session, bound: Bound, statement: Changing, command: str,
     session.settings.check_writable(command)
     if session.transaction.pending:
         return await _in_transaction(session, bound, statement, compute)
-    progress, reserve = session.serving.progress, ""
-    for _ in range(committing.EVALUATIONS_MAX):
+    progress = session.serving.progress
+
+    async def attempt(reserve: str) -> str | Conflict:
         await caught_up(session)
         await progress.wait_inbox(session.last_write)
         base, inbox = progress.catalog, progress.inbox
@@ -93,15 +94,15 @@ async def run(session: Session, bound: Bound, statement: Changing, command: str,
         try:
             result = await withdrawable(session, session.control.filled_table(request))
         except e.SerializationFailure:
-            continue  # a name has changed
-        if isinstance(result, StatementResult):
-            for notice in result.notices:
-                session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
-            await progress.wait(result.time - 1, MIRROR_TIMEOUT_S)
-            return change.tag
-        reserve = reserve or secrets.token_hex(8)
-        await progress.wait_inbox(result)
-    raise committing.could_not_serialize()
+            return Conflict(0)  # a name has changed
+        if not isinstance(result, StatementResult):
+            return Conflict(result)
+        for notice in result.notices:
+            session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
+        await progress.wait(result.time - 1, MIRROR_TIMEOUT_S)
+        return change.tag
+
+    return await accepted(progress.wait_inbox, attempt)
 
 
 async def _in_transaction(session: Session, bound: Bound, statement: Changing, compute: Compute) -> str:

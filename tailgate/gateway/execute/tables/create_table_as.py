@@ -18,6 +18,7 @@ from tailgate.gateway.serving.prepared import readable
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.writes import new_tables
+from tailgate.gateway.writes.conflicts import could_not_serialize
 from tailgate.gateway.writes.constraints.shown_values import ShownValues
 from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.new_tables import NewTable
@@ -127,7 +128,7 @@ async def _evaluated(session: Session, bound: Bound, statement: s.CreateTableAs,
             )
         except e.UndefinedTable:
             if session.transaction.pending:  # another session has dropped a table since the statement was bound
-                raise committing.could_not_serialize() from None
+                raise could_not_serialize() from None
             raise
     return table, rows
 
