@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from testing import fork_server
 from tests import distribution, limits
 
 if TYPE_CHECKING:
@@ -64,6 +65,11 @@ def _java_version() -> str:
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(distribution)
     config.pluginmanager.register(limits)
+    fork_server.install()
+
+
+def pytest_unconfigure() -> None:
+    fork_server.uninstall()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

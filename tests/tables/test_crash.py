@@ -33,7 +33,7 @@ STEPS = (
 
 
 def engine(path: Path, crash: str) -> Child:
-    command = [sys.executable, "-m", "tests.tables.world", str(path)]
+    command = [sys.executable, "-m", "tests.tables.engine", str(path)]
     return Child("engine", command, log=path.parent / "engine.log", environment={"TAILGATE_CRASH": crash}, announces="ready")
 
 

@@ -65,7 +65,7 @@ def insert(dsn: str, row: int) -> str | None:
 
 def engine_that_ends(folder: Path, step: str) -> Child:
     """Starts an engine that is killed at this crash point."""
-    command = [sys.executable, "-m", "tests.tables.world", str(folder / "lake")]
+    command = [sys.executable, "-m", "tests.tables.engine", str(folder / "lake")]
     engine = Child("engine", command, log=folder / "engine.log", environment={"TAILGATE_CRASH": step}, announces="ready")
     engine.wait_ready(engine.announced, timedelta(seconds=30))
     return engine

@@ -1,0 +1,71 @@
+"""A forked process has what Popen gives an executed one, and its parent sees how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailgate.embedded.children import Child
+from testing import fork_server
+
+COMMAND = [sys.executable, "-m", "tests.forked_process", "a", "b c"]
+FORKED = {("tests.forked_process",): ("json",)}
+
+pytestmark = pytest.mark.skipif(fork_server.SYS_CLONE is None, reason="processes are executed on this system")
+
+
+def run(folder: Path, *, is_forked: bool, **options: Any) -> tuple[dict[str, Any], int]:
+    """Returns what a process prints and its exit code."""
+    environment = {**os.environ, "WORD": "ä", "PYTHONPATH": str(Path(__file__).parents[1])}
+    process = subprocess.Popen(COMMAND, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
+    assert process.stdin is not None and process.stdout is not None
+    with process:
+        line = process.stdout.readline()
+        forked = b"testing.fork_server" in Path(f"/proc/{process.pid}/cmdline").read_bytes()
+        process.stdin.write("four")
+    assert forked == is_forked
+    return json.loads(line), process.returncode
+
+
+@pytest.mark.parametrize("options", [{}, {"start_new_session": True}], ids=["group", "session"])
+def test_a_process_has_what_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
+    read, write = os.pipe()
+    with open(read), open(write, "wb"):
+        executed = run(tmp_path, is_forked=False, pass_fds=(read,), **options)
+        monkeypatch.setattr(fork_server, "PRELOADED", FORKED)
+        forked = run(tmp_path, is_forked=True, pass_fds=(read,), **options)
+    assert forked == executed
+    assert (forked[0]["parent"], forked[0]["environment"]["WORD"], forked[1]) == (os.getpid(), "ä", 4)
+
+
+def test_a_process_that_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fork_server, "PRELOADED", FORKED)
+    with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_a_child_is_registered_with_its_watcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fork_server, "PRELOADED", FORKED)
+    child = Child("forked", COMMAND, log=tmp_path / "log", announces="arguments")
+    assert child.wait(timedelta(seconds=30)) == 0  # its input is empty
+    (line,) = (tmp_path / "log").read_text().splitlines()
+    assert (json.loads(line)["is_session_leader"], json.loads(line)["descriptors"]) == (True, [0, 1, 2])
+
+
+def test_a_process_with_threads_does_not_fork() -> None:
+    done = threading.Event()
+    threading.Thread(target=done.wait).start()
+    try:
+        assert not fork_server.is_alone()
+    finally:
+        done.set()
