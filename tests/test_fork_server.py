@@ -58,6 +58,7 @@ def test_a_child_is_registered_with_its_watcher(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(fork_server, "PRELOADED", FORKED)
     child = Child("forked", COMMAND, log=tmp_path / "log", announces="arguments")
     assert child.wait(timedelta(seconds=30)) == 0  # its input is empty
+    child.stop()  # its log is complete
     (line,) = (tmp_path / "log").read_text().splitlines()
     assert (json.loads(line)["is_session_leader"], json.loads(line)["descriptors"]) == (True, [0, 1, 2])
 
