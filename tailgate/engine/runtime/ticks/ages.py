@@ -21,7 +21,9 @@ TICKS_KEPT = 2_000  # as many as the log entries that a gateway caches: some min
 WRITES_KEPT = 100_000  # acknowledged writes that no tick has read; further ones count from the newest of them
 ANSWERS_S = 0.2  # between two answers to a client while ticks run; each costs the engine about 1 ms
 SLOW_S = 0.03  # of a tick, after which a client is answered at once: it shows the records later than the client expects
-LONG_S = 0.08  # of a tick, at whose end a client is answered at once: the records that arrived meanwhile are as old
+# Of a tick, at whose end a client is answered at once. Until then, and while a tick that failed is not repeated, a client is answered
+# whenever this time has passed: records that arrive meanwhile start no tick, so nothing announces them.
+LONG_S = 0.08
 
 Oldest = Mapping[str, tuple[int, int]]  # by channel: the oldest record's time, and when it arrived
 
@@ -95,8 +97,9 @@ class Ages:
     def changed(self, version: int, timeout_s: float) -> int:
         """Waits for an answer to a client that knows `version`. Returns the present version.
 
-        Waits for a change, at most `timeout_s`, and at least ANSWERS_S, unless a tick that the client does not know is slow. Does not
-        wait if the client has no answer of this engine, after a long tick and when the engine ends.
+        Waits for a change, at most `timeout_s`, and at least ANSWERS_S, unless a tick that the client does not know is slow. Waits for
+        LONG_S while one that it knows is due. Does not wait if the client has no answer of this engine, after a long tick and when the
+        engine ends.
         """
         start = time.monotonic()
         with self._lock:
@@ -107,10 +110,10 @@ class Ages:
     def _wait_s(self, version: int, start: float, timeout_s: float) -> float:
         if version < self._urgent:
             return 0
-        if version == self._version:
-            return timeout_s
-        if self._due is None or version >= self._due[0]:
-            return min(ANSWERS_S, timeout_s)
+        if self._due is None:
+            return timeout_s if version == self._version else min(ANSWERS_S, timeout_s)
+        if version >= self._due[0]:
+            return min(LONG_S, timeout_s)
         return min(ANSWERS_S, timeout_s, self._due[1] + SLOW_S - start)
 
     def _change(self, *, is_urgent: bool = False) -> None:
