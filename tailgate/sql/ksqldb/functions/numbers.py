@@ -101,7 +101,7 @@ ROWS = (
     _double("acos", f"CASE WHEN abs({{0}}) <= 1 THEN acos({{0}}) WHEN abs({{0}}) > 1 THEN {NAN} END", "The arc cosine, in radians."),
     _double("asin", f"CASE WHEN abs({{0}}) <= 1 THEN asin({{0}}) WHEN abs({{0}}) > 1 THEN {NAN} END", "The arc sine, in radians."),
     _double("atan2", "atan2({0}, {1})", "The arc tangent of the quotient of the arguments, in radians.", 2),
-    _double("cot", f"CASE WHEN {{0}} = 0 THEN {INFINITY} ELSE 1 / tan({{0}}) END", "The cotangent of an angle in radians."),
+    _double("cot", "CASE WHEN {0} = 0 THEN ksqldb_quotient(1, {0}) ELSE 1 / tan({0}) END", "The cotangent of an angle in radians."),
     _double("exp", f"CASE WHEN {{0}} > {EXPONENT_MAX} THEN {INFINITY} WHEN {{0}} < {EXPONENT_MIN} THEN 0 ELSE exp({{0}}) END",
             "The exponential."),
     _double("ln", _logarithm("{0}"), "The natural logarithm."),
