@@ -84,6 +84,7 @@ def check(statement: s.KsqldbStatement, text: str) -> None:
 
 
 def _check_part(part: Any, text: str) -> None:
+    """Raises 42601 or 42804 for a part of a statement that the parser accepts and ksqlDB's grammar rules out."""
     match part:
         case e.WindowClause(misplaced=at) | e.TypeName(last_comma=at) if at >= 0:
             token = TOKEN.match(text, at)
