@@ -71,3 +71,16 @@ PREPARE among AS SELECT sum(x) AS s FROM (VALUES (1.5), ($1)) v (x);
 EXECUTE among (2.123);
 PREPARE united AS SELECT price FROM sales WHERE id = 1 UNION ALL SELECT $1;
 EXECUTE united (7.12345);
+-- messages of casts that do not fit
+SELECT 1e10::int;
+SELECT (price * 1000000)::int2 FROM sales;
+SELECT 1234.567::numeric(4,1);
+SELECT (price * 1000000)::numeric(3,2) FROM sales;
+SELECT a / b FROM (VALUES ((-2147483648)::int, -1)) v (a, b);
+SELECT a / b FROM (VALUES ((-32768)::int2, (-1)::int2)) v (a, b);
+SELECT '5'::jsonb::bool;
+SELECT percentile_cont(2) WITHIN GROUP (ORDER BY 1);
+SELECT percentile_cont(1.123456789) WITHIN GROUP (ORDER BY 1);
+SELECT timestamptz(3) '2024-01-01 10:00:00.12345+02' AS a, timetz(1) '10:00:00.16+02' AS b, bpchar(3) 'abcd' AS c, varbit(3) '10101' AS d;
+PREPARE around (int, int) AS SELECT id, count(*) OVER (ORDER BY id RANGE BETWEEN $1 PRECEDING AND $2 FOLLOWING) FROM sales ORDER BY id;
+EXECUTE around (1, 1);

@@ -61,4 +61,9 @@ SELECT is_cycle, count(*), count(DISTINCT (f, t)) FROM v GROUP BY is_cycle ORDER
 SELECT x FROM (VALUES (ARRAY[ROW(1, 'b'::text)]), (ARRAY[ROW(1, 'a'::text), ROW(0, 'z'::text)]), (ARRAY[ROW(NULL::int, 'a'::text)]), (ARRAY[ROW(1, 'a'::text)]), (NULL)) AS v (x) ORDER BY x;
 SELECT x FROM (VALUES (ARRAY[ROW(interval '1 day', 2)]), (ARRAY[ROW(interval '25 hours', 1)]), (ARRAY[ROW(interval '24 hours', 1)])) AS v (x) ORDER BY x DESC;
 DROP VIEW v;
+-- references to later queries
+WITH RECURSIVE a AS (SELECT * FROM b), b AS (SELECT 1 AS x) SELECT * FROM a;
+WITH RECURSIVE a AS (SELECT y FROM b, graph), graph AS (SELECT 1 AS x), b AS (SELECT 2 AS y) SELECT * FROM a;
+WITH RECURSIVE s (n) AS (SELECT k FROM base UNION ALL SELECT n + 1 FROM s WHERE n < 3), base (k) AS (VALUES (1)) SELECT * FROM s;
+WITH RECURSIVE a AS (SELECT * FROM b), b AS (SELECT * FROM a) SELECT 1;
 DROP TABLE graph;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailgate.lake.catalog.catalog import Catalog
 from tailgate.lake.catalog.formats import IndexExpression
-from tailgate.lake.catalog.item_fields import Storage
+from tailgate.lake.catalog.item_fields import DEFAULT_COLLATION, Storage
 from tailgate.lake.catalog.items import Index, Item
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.keywords import quoted_text
@@ -56,14 +56,29 @@ def definition(index: Index, on: str, relation: Item, *, pretty: bool = False) -
     parts = []
     texts = element_texts(index, relation, pretty=pretty)
     classes = index.operator_classes or ("",) * len(texts)
-    for text, name, descending, first in zip(texts, classes, index.descending, index.nulls_first, strict=True):
-        text += f" {quoted(name)}" * bool(name) + " DESC" * descending
+    for place, (text, name, descending, first) in enumerate(zip(texts, classes, index.descending, index.nulls_first, strict=True)):
+        own = collation_of(index, place, relation)
+        collate = "" if own == _of_column(index.elements[place], relation) else f" COLLATE {quoted(own)}"
+        text += collate + f" {quoted(name)}" * bool(name) + " DESC" * descending
         parts.append(text if first == descending else f"{text} NULLS {'FIRST' if first else 'LAST'}")
     include = f" INCLUDE ({', '.join(quoted(relation.columns[i].name) for i in index.include)})" if index.include else ""
     nulls = "" if index.nulls_distinct else " NULLS NOT DISTINCT"
     condition = "" if index.condition is None else f" WHERE {expression_text(index.condition, pretty=pretty)}"
     columns = f"USING {index.method} ({', '.join(parts)}){include}{nulls}{_with_clause(index.storage)}{condition}"
     return f"CREATE {'UNIQUE ' * index.unique}INDEX {quoted(index.name)} ON {on} {columns}"
+
+
+def collation_of(index: Index, place: int, relation: Item) -> str:
+    """Returns the collation by which a column of an index compares texts: that of COLLATE, or of the column of the relation."""
+    own = index.storage.columns.get(place)
+    return own.collation if own is not None and own.collation else _of_column(index.elements[place], relation)
+
+
+def _of_column(element: int | IndexExpression, relation: Item) -> str:
+    """Returns the collation of a column of a relation, or of an expression: that of its columns, if only one is not the default."""
+    positions = (element,) if isinstance(element, int) else element.columns
+    own = {column.collation for i in positions if (column := relation.storage.columns.get(i)) is not None and column.collation}
+    return own.pop() if len(own) == 1 else DEFAULT_COLLATION
 
 
 def _with_clause(storage: Storage) -> str:

@@ -28,14 +28,21 @@ def namespace_of(kind: str | None) -> Namespace:
     return NAMESPACES.get(kind, "relation")
 
 
+DEFAULT_COLLATION = "default"  # PostgreSQL's name for the collation of the database
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnStorage(Record):
-    """The storage of a column by ALTER TABLE: as in pg_attribute, empty for the default. `parameters`: of SET (…)."""
+    """The storage of a column by ALTER TABLE: as in pg_attribute, empty for the default. `parameters`: of SET (…).
+
+    `collation`: the name in COLLATE, of a column of a table or an index; empty for the default of the type.
+    """
 
     statistics: int = -1
     storage: str = ""
     compression: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict, hash=False)
+    collation: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

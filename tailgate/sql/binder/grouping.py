@@ -108,7 +108,7 @@ class Groups:
             return cast(Scalar, window.over(self.over))
         if (call := aggregate(scalar)) is not None:
             if call.function is GROUPING and any(a not in self.keys for a in call.arguments):
-                raise not_grouped(call.position)
+                raise not_grouped(next((a.position for a in call.arguments if a not in self.keys and isinstance(a, Column)), call.position))
             if call not in self.calls:
                 self.calls.append(call)
             return Column(len(self.keys) + self.calls.index(call), call.type)

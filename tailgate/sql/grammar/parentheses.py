@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from tailgate.lake.errors import StatementTooComplex, TailgateError
+from tailgate.lake.errors import StatementTooComplex, TailgateError, WrongObjectType
 from tailgate.sql.grammar.names import place, position
 from tailgate.sql.grammar.rules import Rules
 
@@ -77,7 +77,12 @@ def order_by(cursor: Rules) -> list[exp.Expr]:
         descending = cursor.any_word("asc", "desc") == "desc"
         if cursor.at_word("using"):
             cursor.advance()
-            descending = cursor.advance().value == ">"
+            sign = cursor.advance()
+            if sign.value in ("=", "<>", "<=", ">="):
+                message = f"operator {sign.text} is not a valid ordering operator"
+                hint = 'Ordering operators must be "<" or ">" members of btree operator families.'
+                raise WrongObjectType(message, hint=hint, position=sign.position)
+            descending = sign.value == ">"
         first = None
         if cursor.at_word("nulls"):
             first = cursor.accept_word("nulls", "first")

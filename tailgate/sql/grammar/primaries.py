@@ -20,6 +20,8 @@ LITERAL_TYPES = frozenset(
     interval
     """.split()
 )
+# names of types that are not key words and have modifiers of one number
+MODIFIED_TYPES = frozenset("timestamptz timetz bpchar varbit".split())
 
 
 def operand(cursor: Rules) -> exp.Expr:
@@ -136,6 +138,8 @@ def _named(cursor: Rules) -> exp.Expr:
     if following.kind == "string" and is_name(token, keywords.RESERVED | keywords.COLUMN):
         return _typed_literal(cursor)
     if cursor.at("(", 1) and is_name(token, keywords.NOT_A_FUNCTION):
+        if token.value in MODIFIED_TYPES and cursor.peek(2).kind == "integer" and cursor.at(")", 3) and cursor.peek(4).kind == "string":
+            return _typed_literal(cursor)
         cursor.advance()
         return calls.call(cursor, identifier(token))
     if not is_name(token):

@@ -52,7 +52,7 @@ BLANK = re.compile(r"(?:[ \t\n\r\f\v]+|--[^\n\r]*)+")
 CONTINUED = re.compile(r"[ \t\f\v]*(?:--[^\n\r]*)?[\n\r](?:[ \t\n\r\f\v]|--[^\n\r]*[\n\r])*'")
 WORD = re.compile(r"[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*")
 NUMBER = re.compile(r"(?:[0-9]+\.(?!\.)[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][+-]?[0-9]+)?")
-JUNK = re.compile(r"[A-Za-z_\x80-\U0010ffff]")
+JUNK = re.compile(rf"[eE][+-]|{WORD.pattern}")  # behind a number
 PARAMETER = re.compile(r"\$[0-9]+")
 DOLLAR = re.compile(r"\$(?:[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*)?\$")
 OPERATOR = re.compile(r"[~!@#^&|`?+\-*/%<>=]+")
@@ -96,13 +96,13 @@ def _next(text: str, at: int) -> Token | None:
         return Token("word", match[0], _cut(_fold(match[0])), at)
     if match := NUMBER.match(text, at):
         number = match[0]
-        if JUNK.match(text, match.end()):
-            raise near("trailing junk after numeric literal", text[at : match.end() + 1], at)
+        if junk := JUNK.match(text, match.end()):
+            raise near("trailing junk after numeric literal", text[at : junk.end()], at)
         return Token("integer" if number.isdigit() else "decimal", number, number, at)
     if char == "$":
         if match := PARAMETER.match(text, at):
-            if JUNK.match(text, match.end()):
-                raise near("trailing junk after parameter", text[at : match.end() + 1], at)
+            if junk := WORD.match(text, match.end()):
+                raise near("trailing junk after parameter", text[at : junk.end()], at)
             return Token("parameter", match[0], match[0][1:], at)
         if match := DOLLAR.match(text, at):
             end = text.find(match[0], match.end())

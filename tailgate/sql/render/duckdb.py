@@ -357,6 +357,11 @@ def _literal_series(plan: Generate) -> str | None:
     return f"SELECT {', '.join(terms)} FROM generate_series(CAST({first} AS BIGINT), {last}, {step})"
 
 
+ROWS_MAX = 1 << 61  # of LIMIT and of OFFSET: DuckDB's limit is twice as large, and their sum has to be a bigint
+
+
 def _rows(clause: str, sqlstate: str, count: str) -> str:
-    """Returns the SQL of a row count that fails with `sqlstate` if it is negative."""
+    """Returns the SQL of a row count that fails with `sqlstate` if it is negative. One above ROWS_MAX is ROWS_MAX."""
+    if not count.isdecimal() or int(count) > ROWS_MAX:
+        count = f"least({count}, {ROWS_MAX})"
     return f"(CASE WHEN {count} < 0 THEN error('[{sqlstate}] {clause} must not be negative') ELSE {count} END)"

@@ -29,7 +29,7 @@ from tailgate.lake.errors import (  # fmt: skip
     TailgateError,
     of,
 )
-from tailgate.lake.types import GENERAL, Type
+from tailgate.lake.types import GENERAL, NUMERIC_PRECISION, Type
 from tailgate.sql import interruption
 from tailgate.sql.compute.catalogue import UDFS
 from tailgate.sql.compute.registry import Udf
@@ -37,6 +37,7 @@ from tailgate.sql.plan.sort_keys import GENERAL_KEY
 from tailgate.sql.render.duckdb_macros import MACROS
 from tailgate.values import raw
 from tailgate.values.numbers import general
+from tailgate.values.numbers.numerics import field_overflow
 
 SETTINGS = (
     "SET TimeZone = 'UTC'",
@@ -44,6 +45,10 @@ SETTINGS = (
     "SET GLOBAL order_by_non_integer_literal = true",  # of an aggregate of a constant; also for cursors of the connection
 )
 MARK = re.compile(r"\[([0-9A-Z]{5})\] (.*?)(?:\n|$)", re.S)
+TO_INTEGER = re.compile(r"to type (INT16|INT32|INT64)\b")
+TO_DECIMAL = re.compile(r"to (?:type )?DECIMAL\((\d+),(\d+)\)")
+DIVISION = re.compile(r"Overflow in division of (-\d+)")
+LEAST = {str(-(2**15)): "smallint", str(-(2**31)): "integer"}
 INTEGERS = {"INT16": "smallint", "INT32": "integer", "INT64": "bigint"}
 
 
@@ -193,13 +198,18 @@ def error_of(error: duckdb.Error) -> TailgateError:
     if isinstance(error, duckdb.InterruptException):
         return QueryCanceled("canceling statement due to user request")
     if isinstance(error, (duckdb.OutOfRangeException, duckdb.ConversionException)):
-        if "DECIMAL" in text.upper():
+        first = text.split("\n")[0]  # without the part of the statement
+        if match := TO_INTEGER.search(first):
+            return NumericValueOutOfRange(f"{INTEGERS[match[1]]} out of range")
+        if (match := TO_DECIMAL.search(first)) and int(match[1]) < NUMERIC_PRECISION:
+            return field_overflow(int(match[1]), int(match[2]))
+        if "DECIMAL" in first.upper():
             return NumericValueOutOfRange("numeric field overflow")
         for word, name in INTEGERS.items():
-            if word in text:
+            if word in first:
                 return NumericValueOutOfRange(f"{name} out of range")
-        if "division" in text:
-            return NumericValueOutOfRange("integer out of range" if "INT32" in text else "bigint out of range")
+        if match := DIVISION.search(first):
+            return NumericValueOutOfRange(f"{LEAST.get(match[1], 'bigint')} out of range")
         if "timestamp" in text.lower() or "date" in text.lower():
             return DatetimeFieldOverflow("timestamp out of range")
         if isinstance(error, duckdb.ConversionException) and "Could not convert string" in text:

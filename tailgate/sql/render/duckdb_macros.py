@@ -12,7 +12,7 @@ INTERVAL = (
     f"CASE WHEN {OUT_OF_RANGE} THEN error('[22008] interval out of range') WHEN months IS NOT NULL THEN"
     " {'months': CAST(months AS INTEGER), 'days': CAST(days AS INTEGER), 'micros': CAST(micros AS BIGINT)} END"
 )
-FRACTION = "[22003] percentile value ' || f || ' is not between 0 and 1"
+FRACTION = "[22003] percentile value ' || format('{:.6g}', f) || ' is not between 0 and 1"
 PERCENTILE = f"CASE WHEN f < 0 OR f > 1 THEN error('{FRACTION}') ELSE"
 SIMPLE = "length(rtrim(p, '%')) - length(replace(p, '%', '')) <= 1"  # sql.compute.regexp.likes.is_simple()
 _MACROS = (

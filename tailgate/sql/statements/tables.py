@@ -27,7 +27,7 @@ class TableColumn:
 
     `generated`: the column has a sequence with these `options`: that of a serial type, or of an identity column.
     `expression`: the text of GENERATED ALWAYS AS (expression) STORED, or None. `default_position`: of either text.
-    `domain`: the domain, if the type was looked up and is one; then `type` is its base type.
+    `domain`: the domain, if the type was looked up and is one; then `type` is its base type. `collation`: the name in COLLATE, or ''.
     """
 
     name: str
@@ -41,6 +41,7 @@ class TableColumn:
     type_position: int | None = field(default=None, compare=False, repr=False)
     expression: str | None = None
     domain: DomainType | None = None
+    collation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ class RenameColumn:
 class SetType:
     """ALTER [COLUMN] column [SET DATA] TYPE type [USING expression]. `using`: the expression as typed at `position`, or None.
 
-    `casts`: the expression is a cast of the column to the type. `domain`: as of a column.
+    `casts`: the expression is a cast of the column to the type. `domain`, `collation`: as of a column.
     """
 
     column: str
@@ -173,6 +174,7 @@ class SetType:
     type_position: int | None = field(default=None, compare=False, repr=False)
     domain: DomainType | None = None
     casts: bool = field(default=False, repr=False)
+    collation: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,10 @@ class ColumnName:
 
 @dataclass(frozen=True, slots=True)
 class IndexColumn:
-    """A column of CREATE INDEX or ON CONFLICT. `name`: '' for an expression. `descending`, `nulls_first`: its order in an index."""
+    """A column of CREATE INDEX or ON CONFLICT. `name`: '' for an expression. `descending`, `nulls_first`: its order in an index.
+
+    `collation`: the name in COLLATE, or ''.
+    """
 
     name: str
     descending: bool = False
@@ -100,6 +103,7 @@ class IndexColumn:
     position: int | None = field(default=None, compare=False)
     expression: Expression | None = None
     operator_class: str = ""
+    collation: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ from tailgate.sql.tables.generated import check_default, check_type, with_expres
 from tailgate.sql.tables.identity import add_identity, column_sequence, drop_identity, next_value, set_identity
 from tailgate.sql.tables.owners import given
 from tailgate.sql.tables.rewriting import new_value, retyped_column, rewritten, same_form, widens
-from tailgate.sql.tables.storage.changes import with_storage
+from tailgate.sql.tables.storage.changes import with_collation, with_storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ class _Work:
         names = stored_name(table, column.name)
         columns = (*table.columns, new)
         after = replace(table, columns=columns, defaults={**table.defaults, **own}, stored_names=names, identity=identity)
-        self.put(with_expression(after, column))
+        self.put(with_expression(with_collation(after, len(table.columns), column.collation), column))
         if column.generated is not None:
             self.put(column_sequence(column, self.table, self.catalog))
 

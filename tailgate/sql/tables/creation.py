@@ -19,6 +19,7 @@ from tailgate.sql.tables.constraints import check_constraint, key_columns, uniqu
 from tailgate.sql.tables.definition import definition
 from tailgate.sql.tables.identity import column_sequence, next_value
 from tailgate.sql.tables.likeness import copied_index, with_copies
+from tailgate.sql.tables.storage.changes import with_collation
 from tailgate.sql.tables.storage.parameters import created
 
 
@@ -32,6 +33,8 @@ def new_table(
     table = _table(statement, text, catalog)
     storage = replace(table.storage, columns=copies.storage)
     table = replace(table, retain_history_ms=retain_history_ms, comments=copies.comments, storage=storage)
+    for position, column in enumerate(statement.columns):
+        table = with_collation(table, position, column.collation)
     sequences = _column_sequences(statement, table, catalog)
     with_table = catalog.apply(Change(put=(table, *sequences)))
     indexes = list[Index]()

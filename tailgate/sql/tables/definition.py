@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tailgate.lake.catalog import Table
 from tailgate.lake.catalog.indexes import parameter_texts
+from tailgate.lake.catalog.item_fields import ColumnStorage
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.keywords import quoted_text
 from tailgate.lake.types import Field, Type
@@ -31,7 +32,9 @@ def definition(table: Table, others: Sequence[str] = ()) -> str:
         generated = f" GENERATED {identity.upper()} AS IDENTITY" if identity else ""
         if column.name in table.generated:
             generated = f" GENERATED ALWAYS AS ({table.generated[column.name]}) STORED"
-        parts.append(f"{quoted(column.name)} {column_type(column)}{constraints}{generated}")
+        collation = table.storage.columns.get(i, ColumnStorage()).collation
+        collate = f" COLLATE {quoted(collation)}" if collation else ""
+        parts.append(f"{quoted(column.name)} {column_type(column)}{collate}{constraints}{generated}")
     if table.key is not None:
         constraint = f"CONSTRAINT {quoted(table.constraint)} " if table.constraint else ""
         parts.append(f"{constraint}PRIMARY KEY ({', '.join(quoted(table.columns[k].name) for k in table.key)})")

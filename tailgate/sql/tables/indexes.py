@@ -13,7 +13,7 @@ from sqlglot import exp
 from tailgate.lake.catalog import Catalog, Index, Item, Table, View
 from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.indexes import KEY_TYPES, names
-from tailgate.lake.catalog.item_fields import Storage
+from tailgate.lake.catalog.item_fields import ColumnStorage, Storage
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.control import Notice
 from tailgate.lake.errors import (
@@ -67,7 +67,10 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Index | None
         nulls_distinct=statement.nulls_distinct,
         expressions=expressions,
         condition=condition,
-        storage=Storage(parameters=changed({}, [(name, str(value)) for name, value in statement.options], statement.method)),
+        storage=Storage(
+            parameters=changed({}, [(name, str(value)) for name, value in statement.options], statement.method),
+            columns={place: ColumnStorage(collation=c.collation) for place, c in enumerate(statement.columns) if c.collation},
+        ),
     )
     item = replace(item, operator_classes=_classes(item, relation, statement))
     if statement.name is not None:

@@ -67,7 +67,9 @@ def _storage(relation: Item, position: int, like: Like) -> ColumnStorage:
 def _column(relation: Item, position: int, like: Like, catalog: Catalog) -> TableColumn:
     """Returns the declaration of a column."""
     column = relation.columns[position]
-    copy = TableColumn(column.name, column.type, column.nullable or not isinstance(relation, Table), domain=column.domain)
+    nullable = column.nullable or not isinstance(relation, Table)
+    collation = relation.storage.columns.get(position, ColumnStorage()).collation
+    copy = TableColumn(column.name, column.type, nullable, domain=column.domain, collation=collation)
     if not isinstance(relation, Table):
         return copy
     expression = relation.generated.get(column.name)

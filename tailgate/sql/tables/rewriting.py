@@ -41,7 +41,7 @@ from tailgate.sql.tables.columns import readers_of
 from tailgate.sql.tables.constraints import check_key_types, check_reference_types
 from tailgate.sql.tables.definition import type_name
 from tailgate.sql.tables.identity import check_identity_type, owned_sequence
-from tailgate.sql.tables.storage.changes import with_default_storage
+from tailgate.sql.tables.storage.changes import with_collation, with_default_storage
 
 CONVERSION = "Convert the values in another column: ADD COLUMN, UPDATE, DROP COLUMN and RENAME COLUMN."
 
@@ -97,7 +97,7 @@ def retyped_column(table: Table, position: int, action: SetType, catalog: Catalo
         put.append(altered(owned_sequence(column, table, catalog), SequenceOptions(type=action.type)))
     columns = tuple(new if i == position else other for i, other in enumerate(table.columns))
     after = replace(table, columns=columns, defaults=dict(table.defaults) | _default(table, column, new))
-    after = with_default_storage(after, position)
+    after = with_collation(with_default_storage(after, position), position, action.collation)
     _check_constraints(after, position, action, catalog.apply(Change(put=(after,))))
     return Change(put=(after, *put))
 

@@ -26,7 +26,14 @@ from tailgate.gateway.catalog.relations.constraint_rows import (
 )
 from tailgate.gateway.catalog.relations.fixed_rows import values
 from tailgate.gateway.catalog.relations.sequence_rows import persistence, shown_default
-from tailgate.gateway.catalog.relations.storage import COLLATION, altered_storage, clustered_index, options_of, replica_index, storage_of
+from tailgate.gateway.catalog.relations.storage import (
+    altered_storage,
+    clustered_index,
+    index_collations,
+    options_of,
+    replica_index,
+    storage_of,
+)
 from tailgate.gateway.settings.definitions import find
 from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Composite, Domain, Enum, Function, Index, Item, Sequence, Table, View
 from tailgate.lake.catalog.formats import IndexExpression
@@ -188,11 +195,13 @@ def pg_attribute(catalog: Catalog) -> Iterator[Row]:
     for composite in catalog.each(Composite):
         yield from (_typed(composite_rows.CLASSES + composite.id, n, field) for n, field in enumerate(composite.columns, 1))
     for i in indexed(catalog):
+        collations = index_collations(i.index, i.relation, [field.type for field in i.fields])
         for number, column in enumerate(i.columns, 1):
             if isinstance(column, int):
-                yield _attribute(i.oid, number, i.relation, column, False)
+                row = _attribute(i.oid, number, i.relation, column, False)
             else:
-                yield _typed(i.oid, number, field_of(i.relation, column))
+                row = _typed(i.oid, number, field_of(i.relation, column))
+            yield row | {"attcollation": collations[number - 1] if number <= len(collations) else 0}  # 0: a column of INCLUDE
 
 
 def _attribute(relation: int, number: int, item: Item, index: int, primary: bool) -> Row:
@@ -260,7 +269,7 @@ def pg_index(catalog: Catalog) -> Iterator[Row]:
             "indisclustered": clustered_index(i.relation) == i.oid,
             "indisvalid": True, "indcheckxmin": False, "indisready": True, "indislive": True,
             "indisreplident": replica_index(i.relation) == i.oid, "indkey": [c + 1 if isinstance(c, int) else 0 for c in i.columns],
-            "indcollation": [COLLATION.get(t.name, 0) for t in types],
+            "indcollation": index_collations(index, i.relation, types),
             "indclass": _operator_classes(index, types),
             "indexprs": ", ".join(map(expression_text, index.expressions)) or None,
             "indpred": None if index.condition is None else expression_text(index.condition),

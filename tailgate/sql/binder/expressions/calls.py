@@ -296,7 +296,7 @@ def _computed_part(binder: ExpressionBinder, unit: Scalar, value: Scalar, at: in
 
 def _ambiguous(name: str, at: int | None, unit: str = "unknown") -> TailgateError:
     return AmbiguousFunction(
-        f"function {name}({unit}, unknown) is not unique",
+        f"function {'pg_catalog.' * (name == 'extract')}{name}({unit}, unknown) is not unique",
         hint="Could not choose a best candidate function. You might need to add explicit type casts.",
         position=at,
     )

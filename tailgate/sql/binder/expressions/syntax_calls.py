@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, SyntaxError_, TailgateError, UndefinedFunction, WrongObjectType
+from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, SyntaxError_, UndefinedFunction, WrongObjectType
 from tailgate.lake.types import BOOL, INT4, TEXT, UNKNOWN, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.types.coercion import bare_type, catalogue_name, coerce
 from tailgate.sql.binder.types.dimensions import elements_of, with_dimensions
-from tailgate.sql.binder.types.overloads import function, operator
+from tailgate.sql.binder.types.overloads import NO_MATCH, function, operator
 from tailgate.sql.compute.text.strings import like_escape, similar_to
 from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.functions.multidimensional import templates
@@ -149,14 +149,16 @@ def bind_overlaps(binder: ExpressionBinder, node: exp.Overlaps) -> Scalar:
     Periods are half-open; a point is a period.
     """
     at = position(node)
-    ends: list[list[Scalar]] = []
+    given: list[Scalar] = []
     for side, name in ((node.this, "left"), (node.args["expression"], "right")):
         if not isinstance(side, exp.Tuple) or len(side.expressions) != 2:
             raise SyntaxError_(f"wrong number of parameters on {name} side of OVERLAPS expression", position=at)
-        begin, end = (binder.typed(e) for e in side.expressions)
+        given += (binder.typed(e) for e in side.expressions)
+    ends: list[list[Scalar]] = []
+    for begin, end in (given[:2], given[2:]):
         if begin.type.facts.category != "D" or (begin.type.name, end.type.name) == ("timetz", "interval"):
-            shown = f"{bare_type(begin.type)}, {bare_type(end.type)}"
-            raise UndefinedFunction(f"function pg_catalog.overlaps({shown}, …) does not exist", position=at)
+            shown = ", ".join(str(bare_type(value.type)) for value in given)
+            raise UndefinedFunction(f"function pg_catalog.overlaps({shown}) does not exist", hint=NO_MATCH, position=at)
         ends.append([begin, binder.operate("+", [begin, end], at) if end.type.name == "interval" else end])
 
     def less(a: Scalar, b: Scalar) -> Scalar:
@@ -208,11 +210,7 @@ def escaped(binder: ExpressionBinder, like: exp.Expr, escape: exp.Expr | None) -
     operands = [pattern, character or Literal("\\", TEXT)]
     if all(isinstance(g, Literal) and isinstance(g.value, str) for g in operands):
         texts = [str(g.value) for g in operands if isinstance(g, Literal)]
-        try:
-            regex: Scalar = Literal(similar_to(*texts) if similar else like_escape(*texts), TEXT, position(pattern_node))
-        except TailgateError as error:
-            error.position = position(like)
-            raise
+        regex: Scalar = Literal(similar_to(*texts) if similar else like_escape(*texts), TEXT, position(pattern_node))
     else:
         name = "similar_to_escape" if similar else "like_escape"
         regex = binder.call(function(name, tuple(g.type for g in operands), position(like)), operands, position(like))

@@ -25,7 +25,7 @@ from tailgate.lake.errors import (
     WindowingError,
     WrongObjectType,
 )
-from tailgate.lake.types import INT8, INTERVAL, Type
+from tailgate.lake.types import INT8, INTERVAL, UNKNOWN, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.expressions.aggregates import Parts, bind_aggregate_call, call_parts, is_aggregate
 from tailgate.sql.binder.grouping import Windowed, has_windows, windowed
@@ -53,6 +53,10 @@ OFFSETS: dict[str, Type | None] = {
 }
 
 
+WINDOW = "window definitions"  # the name of the clause in messages
+FRAMES = ("ROWS", "RANGE", "GROUPS")
+
+
 def wrong(message: str, at: int | None) -> TailgateError:
     """Returns the error 42P20, a windowing error."""
     return WindowingError(message, position=at)
@@ -67,13 +71,14 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Scalar:
     """Binds a call with OVER. Raises 42P20, 42809, 0A000."""
     parts = call_parts(node.this)
     at = parts.at
-    if not binder.aggregates or binder.clause == "HAVING" or binder.within_window:
-        if binder.within_window:
-            raise wrong("window function calls cannot be nested", at)
-        raise wrong(f"window functions are not allowed in {binder.clause}", at)
+    clause = WINDOW if binder.clause in FRAMES else binder.clause
+    if binder.within_window and clause not in (WINDOW, "FILTER"):
+        raise wrong("window function calls cannot be nested", at)
+    if not binder.aggregates or clause in ("HAVING", WINDOW):
+        raise wrong(f"window functions are not allowed in {clause}", at)
     inner = replace(binder, within_window=True)
     bound_call, filter = _call(inner, parts)
-    partition, order, spec = _window(inner, node)
+    partition, order, spec = _window(replace(inner, clause=WINDOW), node)
     if spec is not None and spec.args["kind"].lower() == "range" and _has_offset(spec):  # which is added to the key
         order = tuple(replace(k, expression=fixed(k.expression)) for k in order)
     refuse((*bound_call.arguments, *partition, *(k.expression for k in order)), "window function")
@@ -143,7 +148,8 @@ def _window(binder: ExpressionBinder, node: exp.Window) -> tuple[tuple[Scalar, .
         if node.args.get("order") and order:
             raise wrong(f'cannot override ORDER BY clause of window "{name}"', at)
         if inherited is not None:
-            raise wrong(f'cannot copy window "{name}" because it has a frame clause', at)
+            hint = None if any(node.args.get(k) for k in ("order", "spec")) else "Omit the parentheses in this OVER clause."
+            raise WindowingError(f'cannot copy window "{name}" because it has a frame clause', hint=hint, position=at)
     if node.args.get("partition_by"):
         partition = tuple(sort_key(binder.typed(n)) for n in node.args["partition_by"])
         for key, item in zip(partition, node.args["partition_by"], strict=True):
@@ -219,6 +225,8 @@ def _bound(
     unsupported = f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {bare_type(key)}"
     if key.name not in OFFSETS:
         raise FeatureNotSupported(unsupported, position=leftmost(node))
+    if scalar.type == UNKNOWN and OFFSETS[key.name] == INT8:  # PostgreSQL has a function for each integer type
+        scalar = coerce(scalar, key, binder.parameters, "implicit") or scalar
     offset = coerce(scalar, OFFSETS[key.name] or key, binder.parameters, "implicit")
     if offset is None:
         raise FeatureNotSupported(

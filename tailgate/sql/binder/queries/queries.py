@@ -32,7 +32,7 @@ from tailgate.sql.binder.queries.from_items import bind_cross_join, bind_table
 from tailgate.sql.binder.queries.functional_dependency import with_identified
 from tailgate.sql.binder.queries.locking import check_locked, locking, refuse_lock
 from tailgate.sql.binder.queries.output_columns import Output, by_name, by_number, column_name
-from tailgate.sql.binder.queries.recursion import bind_recursive, names_itself
+from tailgate.sql.binder.queries.recursion import bind_recursive, by_dependency, hinting_at, names_itself
 from tailgate.sql.binder.queries.select_tail import SelectTail, order_of, sorted_and_cut
 from tailgate.sql.binder.queries.set_operations import combined
 from tailgate.sql.binder.relation_names import Names
@@ -95,10 +95,12 @@ class Queries(QueryBinder):
         """
         cte_names: set[str] = set()
         for cte in clause.expressions:
+            if cte.alias in cte_names:
+                raise DuplicateAlias(f'WITH query name "{cte.alias}" specified more than once', position=position(cte))
+            cte_names.add(cte.alias)
+        ordered = by_dependency(clause.expressions) if clause.args.get("recursive") else clause.expressions
+        for place, cte in enumerate(ordered):
             name = cte.alias
-            if name in cte_names:
-                raise DuplicateAlias(f'WITH query name "{name}" specified more than once', position=position(cte))
-            cte_names.add(name)
             recursive = clause.args.get("recursive") and names_itself(cte)
             below = replace(names, locking=None)
             statement = written(cte)
@@ -108,7 +110,8 @@ class Queries(QueryBinder):
             if clauses_of(cte) is not None and not recursive:
                 raise SyntaxError_("WITH query is not recursive", position=position(cte))
             if statement is None:
-                statement = plan = bind_recursive(cte, below, self) if recursive else self.query(cte.this, below)
+                with hinting_at(() if clause.args.get("recursive") else ordered[place:]):
+                    statement = plan = bind_recursive(cte, below, self) if recursive else self.query(cte.this, below)
             if write is not None:
                 plan = write(statement, name, below)
             column_names = [c.name for c in cte.args["alias"].args.get("columns") or []]

@@ -5,13 +5,14 @@ Source: PostgreSQL 15, src/backend/parser/parse_cte.c.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields, is_dataclass
 
 from sqlglot import exp
 
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidRecursion
+from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidRecursion, UndefinedTable
 from tailgate.lake.types import Field
 from tailgate.sql.binder.context import Level, QueryBinder
 from tailgate.sql.binder.expressions.expressions import Expressions
@@ -33,6 +34,34 @@ from tailgate.sql.plan.correlation import nodes
 def names_itself(cte: exp.Expr) -> bool:
     """Returns whether a query of a WITH clause, or a statement in it that writes, refers to itself."""
     return _refers(written(cte) or cte.this, cte.alias)
+
+
+@contextmanager
+def hinting_at(later: Sequence[exp.Expr]) -> Iterator[None]:
+    """Adds a detail and a hint to the error 42P01 of a query of WITH that names itself or a later one."""
+    try:
+        yield
+    except UndefinedTable as error:
+        name = next((cte.alias for cte in later if error.message == f'relation "{cte.alias}" does not exist'), None)
+        if name is not None:
+            error.detail = f'There is a WITH item named "{name}", but it cannot be referenced from this part of the query.'
+            error.hint = "Use WITH RECURSIVE, or re-order the WITH items to remove forward references."
+        raise
+
+
+def by_dependency(ctes: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """Returns the queries of WITH RECURSIVE, each after those that it refers to, else in their order. Raises 0A000 for a cycle."""
+    waiting, ordered = list(ctes), list[exp.Expr]()
+    while waiting:
+        for cte in waiting:
+            part = written(cte) or cte.this
+            if not any(_refers(part, other.alias) for other in waiting if other is not cte):
+                break
+        else:
+            raise FeatureNotSupported("mutual recursion between WITH items is not implemented", position=position(waiting[0]))
+        waiting.remove(cte)
+        ordered.append(cte)
+    return ordered
 
 
 def _refers(part: object, name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.lake.errors import TailgateError
+from tailgate.lake.errors import NumericValueOutOfRange, TailgateError
 from tailgate.lake.types import Type
 from tailgate.sql.binder.types.dimensions import literal_of
 from tailgate.sql.numeric_types import keeps_general, of_literal
@@ -24,7 +24,8 @@ def literal(text: str, type: Type, position: int | None = None) -> Literal:
         if type.is_array and not type.multidimensional:
             return literal_of(value, type, position)
     except TailgateError as error:
-        error.position = position if error.position is None else error.position
+        if not (isinstance(error, NumericValueOutOfRange) and error.detail):  # PostgreSQL rounds to the type's precision and scale later
+            error.position = position if error.position is None else error.position
         raise
     return Literal(value, type, position)
 

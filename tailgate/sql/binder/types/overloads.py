@@ -69,19 +69,21 @@ def _by_category(fitting: list[Function], types: tuple[Type, ...]) -> Function |
     """Chooses by the type categories that the candidates have for arguments of unknown type.
 
     An argument's category is string if a candidate has that, else the one that all candidates
-    share.
+    share. If they do not share one, the arguments may all have the type of those whose type is known.
     """
-    count = len(types)
+    count, of_categories = len(types), fitting
     for i, type in enumerate(types):
         if type != UNKNOWN:
             continue
-        categories = {_category(_expanded(c, count)[i]) for c in fitting}
+        categories = {_category(_expanded(c, count)[i]) for c in of_categories}
         category = "S" if "S" in categories else categories.pop() if len(categories) == 1 else None
         if category is None:
-            return AmbiguousFunction("")
-        fitting = [c for c in fitting if _category(_expanded(c, count)[i]) == category]
-        preferred = [c for c in fitting if _expanded(c, count)[i] in PREFERRED]
-        fitting = preferred or fitting
+            break
+        of_categories = [c for c in of_categories if _category(_expanded(c, count)[i]) == category]
+        preferred = [c for c in of_categories if _expanded(c, count)[i] in PREFERRED]
+        of_categories = preferred or of_categories
+    else:
+        fitting = of_categories
     if len(fitting) == 1:
         return fitting[0]
     known_types = {catalogue_name(t) for t in types if t != UNKNOWN}

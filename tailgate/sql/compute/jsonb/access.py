@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Decimal
 
-from tailgate.lake.errors import InvalidParameterValue, NumericValueOutOfRange
+from tailgate.lake.errors import InvalidParameterValue, NumericValueOutOfRange, TailgateError
 from tailgate.lake.sortable import EXACT
 from tailgate.lake.types import FLOAT4, FLOAT8, Type
 from tailgate.sql.compute.registry import udf
@@ -165,10 +165,15 @@ def jsonb_array_length(text: str) -> int:
     raise InvalidParameterValue(f"cannot get array length of {kind}")
 
 
+def _no_cast(value: Json, type: str) -> TailgateError:
+    kind = "numeric" if isinstance(value, Decimal) else _type_name(value)
+    return InvalidParameterValue(f"cannot cast jsonb {kind} to type {type}")
+
+
 def _number(text: str, type: str) -> Decimal:
     value = load(text)
     if not isinstance(value, Decimal):
-        raise InvalidParameterValue(f"cannot cast jsonb {_type_name(value)} to type {type}")
+        raise _no_cast(value, type)
     return value
 
 
@@ -220,7 +225,7 @@ def jsonb_numeric(text: str, precision: int, scale: int) -> Decimal:
 def jsonb_bool(text: str) -> bool:
     value = load(text)
     if not isinstance(value, bool):
-        raise InvalidParameterValue(f"cannot cast jsonb {_type_name(value)} to type boolean")
+        raise _no_cast(value, "boolean")
     return value
 
 

@@ -204,7 +204,7 @@ def string_to_characters(text: str) -> list[str]:
 def like_escape(pattern: str, escape: str) -> str:
     """Returns a LIKE pattern that uses the backslash instead of another escape character."""
     if len(escape) > 1:
-        raise InvalidEscapeSequence("invalid escape string")
+        raise InvalidEscapeSequence("invalid escape string", hint="Escape string must be empty or one character.")
     if escape == "\\":
         return pattern
     result, at = [], 0
@@ -224,7 +224,7 @@ def like_escape(pattern: str, escape: str) -> str:
 def similar_to(pattern: str, escape: str) -> str:
     """Returns the regular expression of a SIMILAR TO pattern, as similar_to_escape() does."""
     if len(escape) > 1:
-        raise InvalidEscapeSequence("invalid escape string")
+        raise InvalidEscapeSequence("invalid escape string", hint="Escape string must be empty or one character.")
     result, at, inside_brackets, separators = ["^(?:"], 0, False, 0
     while at < len(pattern):
         char = pattern[at]

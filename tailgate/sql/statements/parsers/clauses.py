@@ -33,17 +33,17 @@ def if_not_exists(cursor: Parser) -> bool:
     return cursor.accept_word("if", "not", "exists")
 
 
-def collation(cursor: Parser, type: Type | None = None, at: int | None = None) -> bool:
-    """Parses [COLLATE name] of a column of a type. Returns whether it is present. Raises 42804, 42704, 0A000, with the position `at`."""
+def collation(cursor: Parser, type: Type | None = None, at: int | None = None) -> str:
+    """Parses [COLLATE name] of a column of a type. Returns the name, if any. Raises 42804, 42704, 0A000, with the position `at`."""
     if not cursor.accept_word("collate"):
-        return False
+        return ""
     name = names.name(cursor).name
     while cursor.accept("."):
         name = names.name(cursor).name
     if type is not None and type.facts.category != "S":
         raise DatatypeMismatch(f"collations are not supported by type {type}", position=at)
     names.check_collation(name, at)
-    return True
+    return name
 
 
 def options(cursor: Parser, *, parameters: bool = False) -> Options:

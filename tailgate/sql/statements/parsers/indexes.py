@@ -99,7 +99,8 @@ def element(cursor: Parser) -> IndexColumn:
         column = _of_tree(tree, cursor.since(at), at)
     else:
         column = IndexColumn(name(cursor).name, position=at)
-    collation(cursor)
+    if collate := collation(cursor):
+        column = replace(column, collation=collate)
     if is_name(cursor.token) and cursor.token.value not in FOLLOWING_WORDS:
         column = replace(column, operator_class=name(cursor).name)
     return column
@@ -107,9 +108,11 @@ def element(cursor: Parser) -> IndexColumn:
 
 def _of_tree(tree: exp.Expr, text: str, at: int) -> IndexColumn:
     """Returns the column for an expression. As in PostgreSQL, a column in parentheses is not an expression."""
-    bare = tree
+    bare, collate = tree, ""
     while isinstance(bare, exp.Paren | exp.Collate):
+        if isinstance(bare, exp.Collate):
+            collate = collate or bare.args["expression"].name
         bare = bare.this
     if isinstance(bare, exp.Column) and not bare.table:
-        return IndexColumn(bare.name, position=at)
+        return IndexColumn(bare.name, position=at, collation=collate)
     return IndexColumn("", position=at, expression=Expression(tree, text))

@@ -13,7 +13,7 @@ from typing import cast
 
 from tailgate.lake import constraints
 from tailgate.lake.catalog import Catalog, Index, Item, Table
-from tailgate.lake.catalog.item_fields import ColumnStorage
+from tailgate.lake.catalog.item_fields import DEFAULT_COLLATION, ColumnStorage
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedObject, WrongObjectType
 from tailgate.lake.types import Type
 from tailgate.sql.statements.definitions import IndexMethod
@@ -74,6 +74,12 @@ def with_default_storage(table: Table, position: int) -> Table:
     """Returns the table whose column has the storage and the compression of its type, as after a change of the type."""
     column = table.storage.columns.get(position)
     return table if column is None else _with_column(table, position, replace(column, storage="", compression=""))
+
+
+def with_collation(table: Table, position: int, collation: str) -> Table:
+    """Returns the table whose column has the collation of this name, or that of its type if the name is empty or `default`."""
+    column = table.storage.columns.get(position, ColumnStorage())
+    return _with_column(table, position, replace(column, collation="" if collation == DEFAULT_COLLATION else collation))
 
 
 def _with_column(table: Table, position: int, column: ColumnStorage) -> Table:

@@ -215,13 +215,13 @@ def _alter(cursor: Parser, at: int) -> TableAction:
     if cursor.accept_word("type") or cursor.accept_word("set", "data", "type"):
         type_at = cursor.position
         type = named_type(type_name(cursor))
-        collation(cursor, type)
+        collate = collation(cursor, type)
         if not cursor.accept_word("using"):
-            return SetType(column, type, type_position=type_at)
+            return SetType(column, type, type_position=type_at, collation=collate)
         start = cursor.position
         tree = cursor.expression()
         casts = isinstance(tree, exp.Cast) and _is_column(tree.this, column) and named_type(tree.args["to"]) == type
-        return SetType(column, type, cursor.since(start), start, type_at, casts=casts)
+        return SetType(column, type, cursor.since(start), start, type_at, casts=casts, collation=collate)
     if cursor.token.kind == "end":
         raise cursor.error()
     words = f"{cursor.token.text} {cursor.peek().text}".upper().strip()

@@ -72,6 +72,7 @@ class _Column:
         self._default: str | None = None
         self._default_at: int | None = None
         self._expression: str | None = None
+        self._collation = ""
 
     def parsed(self, at: int) -> TableColumn:
         return TableColumn(
@@ -85,6 +86,7 @@ class _Column:
             self._settings,
             self._type_at,
             self._expression,
+            collation=self._collation,
         )
 
     def clause(self, here: int) -> bool:
@@ -100,8 +102,10 @@ class _Column:
             self._nullable = True
         elif cursor.accept_word("default"):
             self._parse_default(here)
-        elif collation(cursor, self._type, here):
-            pass
+        elif name := collation(cursor, self._type, here):
+            if self._collation:
+                raise SyntaxError_("multiple COLLATE clauses not allowed", position=here)
+            self._collation = name
         elif cursor.accept_word("generated"):
             kind = generation(cursor)
             cursor.expect_word("as")
