@@ -192,6 +192,23 @@ def test_a_segment_is_read_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> 
     assert reads == ["segments/1-4"]
 
 
+def test_the_sections_of_an_entry_share_its_bytes(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each relation's changes refer to the whole entry: a reader that keeps them would otherwise have as many copies of it."""
+    writer = open_epoch(lake)
+    header = writer.append([(BAG.id + n, changes(BAG, [((n, "x"), 1)])) for n in range(5)])
+    entry = Lake(lake.path).log.read(header.n)
+    get, reads = entry.store.get, list[str]()
+
+    def counting(name: str) -> pa.Buffer:
+        reads.append(name)
+        return get(name)
+
+    monkeypatch.setattr(entry.store, "get", counting)
+    assert [entry.read(section).num_rows for section in header.relations] == [1] * 5
+    assert reads == [name(header.n)]
+    writer.close()
+
+
 @BOTH_STORES
 def test_rows_that_a_record_repeats_are_sections_apart_from_the_changes(lake: Lake) -> None:
     writer = open_epoch(lake)

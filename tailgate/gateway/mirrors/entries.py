@@ -47,7 +47,8 @@ class CachedEntry:
 
     def __init__(self, entry: Entry) -> None:
         self.header: Header = entry.header
-        self.relations = frozenset(section.relation for section in entry.header.relations)
+        self._sections = {section.relation: section for section in entry.header.relations}
+        self.relations = frozenset(self._sections)
         self.size = Size()
         self._entry = entry
         self._memo: dict[Hashable, pa.Table | None] = {}
@@ -56,16 +57,22 @@ class CachedEntry:
 
     def changes(self, relation: int) -> pa.Table | None:
         """Returns the net changes of a relation, or None if it did not change."""
-        if relation not in self.relations:
+        section = self._sections.get(relation)
+        if section is None:
             return None
         with self._lock:
             if relation not in self._memo:
-                self._put(relation, self._entry.changes(relation))
+                self._memo[relation] = self._entry.read(section)
+                self.size.grow(section.length)
             return self._memo[relation]
+
+    def bytes_of(self, relation: int) -> int:
+        """Returns the size of the changes of a relation."""
+        return self._sections[relation].length
 
     def is_quick(self, relation: int) -> bool:
         """Returns whether `changes` of a relation takes less time than a thread switch."""
-        section = self.header.section(relation)
+        section = self._sections.get(relation)
         return section is None or section.length <= QUICK_BYTES or relation in self._memo
 
     def derived(self, key: Hashable) -> tuple[bool, pa.Table | None]:

@@ -6,8 +6,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
-import pyarrow as pa
-
 from tailgate.lake.log.entry import Header
 from tailgate.operations.metrics import Counter, Histogram
 
@@ -32,10 +30,10 @@ class Figures:
         self.at_end = time.monotonic()
         self.trace: Callable[[int, int, int], None] | None = None  # entry, begin and end in ns of each tick, with --otlp
 
-    def applied(self, relation: int, changes: pa.Table) -> None:
-        """Counts changes of a relation."""
-        self.rows.add(str(relation), by=changes.num_rows)
-        self.bytes.add(str(relation), by=changes.nbytes)
+    def applied(self, relation: int, rows: int, size: int) -> None:
+        """Counts changes of a relation, with their bytes."""
+        self.rows.add(str(relation), by=rows)
+        self.bytes.add(str(relation), by=size)
 
     def shown(self, headers: Iterable[Header], began_ns: int) -> None:
         """Observes the delay of entries that the mirrors show from now on. `began_ns`: when they began to read them."""

@@ -335,7 +335,7 @@ class Mirrors:
         """Returns the changes of a relation, which are counted."""
         changes = cached.changes(relation)
         assert changes is not None
-        self.figures.applied(relation, changes)
+        self.figures.applied(relation, changes.num_rows, cached.bytes_of(relation))
         if relation in self._totals:
             self._totals[relation] += pc.sum(changes.column(WEIGHT)).as_py() or 0
         return changes

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -247,6 +248,7 @@ class Log:
     def _from_object(self, n: int) -> Entry:
         line = self._line(n)
 
+        @functools.cache  # one buffer for all sections
         def body() -> pa.Buffer:
             try:
                 return self._store.get(name(n)).slice(len(line))
