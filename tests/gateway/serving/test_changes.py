@@ -230,8 +230,8 @@ def test_many_followers_decode_an_entry_once(model: ModelLake, run, monkeypatch:
     from tailgate.lake.log.entry import Entry
 
     decoded: list[int] = []
-    original = Entry.changes
-    monkeypatch.setattr(Entry, "changes", lambda self, relation: (decoded.append(relation), original(self, relation))[1])
+    original = Entry.read
+    monkeypatch.setattr(Entry, "read", lambda self, section: (decoded.append(section.relation), original(self, section))[1])
 
     async def work() -> None:
         item = model.create("v", NARROW)
