@@ -149,15 +149,15 @@ def bind_overlaps(binder: ExpressionBinder, node: exp.Overlaps) -> Scalar:
     Periods are half-open; a point is a period.
     """
     at = position(node)
-    given: list[Scalar] = []
+    operands: list[Scalar] = []
     for side, name in ((node.this, "left"), (node.args["expression"], "right")):
         if not isinstance(side, exp.Tuple) or len(side.expressions) != 2:
             raise SyntaxError_(f"wrong number of parameters on {name} side of OVERLAPS expression", position=at)
-        given += (binder.typed(e) for e in side.expressions)
+        operands += (binder.typed(e) for e in side.expressions)
     ends: list[list[Scalar]] = []
-    for begin, end in (given[:2], given[2:]):
+    for begin, end in (operands[:2], operands[2:]):
         if begin.type.facts.category != "D" or (begin.type.name, end.type.name) == ("timetz", "interval"):
-            shown = ", ".join(str(bare_type(value.type)) for value in given)
+            shown = ", ".join(str(bare_type(value.type)) for value in operands)
             raise UndefinedFunction(f"function pg_catalog.overlaps({shown}) does not exist", hint=NO_MATCH, position=at)
         ends.append([begin, binder.operate("+", [begin, end], at) if end.type.name == "interval" else end])
 

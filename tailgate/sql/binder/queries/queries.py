@@ -98,8 +98,8 @@ class Queries(QueryBinder):
             if cte.alias in cte_names:
                 raise DuplicateAlias(f'WITH query name "{cte.alias}" specified more than once', position=position(cte))
             cte_names.add(cte.alias)
-        ordered = by_dependency(clause.expressions) if clause.args.get("recursive") else clause.expressions
-        for place, cte in enumerate(ordered):
+        queries = by_dependency(clause.expressions) if clause.args.get("recursive") else clause.expressions
+        for place, cte in enumerate(queries):
             name = cte.alias
             recursive = clause.args.get("recursive") and names_itself(cte)
             below = replace(names, locking=None)
@@ -110,7 +110,7 @@ class Queries(QueryBinder):
             if clauses_of(cte) is not None and not recursive:
                 raise SyntaxError_("WITH query is not recursive", position=position(cte))
             if statement is None:
-                with hinting_at(() if clause.args.get("recursive") else ordered[place:]):
+                with hinting_at(() if clause.args.get("recursive") else queries[place:]):
                     statement = plan = bind_recursive(cte, below, self) if recursive else self.query(cte.this, below)
             if write is not None:
                 plan = write(statement, name, below)

@@ -51,7 +51,7 @@ def hinting_at(later: Sequence[exp.Expr]) -> Iterator[None]:
 
 def by_dependency(ctes: Sequence[exp.Expr]) -> list[exp.Expr]:
     """Returns the queries of WITH RECURSIVE, each after those that it refers to, else in their order. Raises 0A000 for a cycle."""
-    waiting, ordered = list(ctes), list[exp.Expr]()
+    waiting, order = list(ctes), list[exp.Expr]()
     while waiting:
         for cte in waiting:
             part = written(cte) or cte.this
@@ -60,8 +60,8 @@ def by_dependency(ctes: Sequence[exp.Expr]) -> list[exp.Expr]:
         else:
             raise FeatureNotSupported("mutual recursion between WITH items is not implemented", position=position(waiting[0]))
         waiting.remove(cte)
-        ordered.append(cte)
-    return ordered
+        order.append(cte)
+    return order
 
 
 def _refers(part: object, name: str) -> bool:
