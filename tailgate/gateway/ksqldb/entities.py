@@ -8,6 +8,7 @@ Source: ksqlDB 0.29, documentation, "Run a ksqlDB statement".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,8 @@ from tailgate.sql.ksqldb.queries.timestamps import timestamp_of
 from tailgate.sql.statements import Show
 
 COLUMNS = (Field("entity", TEXT), Field("log_entry", INT8))
+# topics of sinks' progress, registries and Kafka Connect; the engine leaves out those of Kafka itself, __…
+HIDDEN_TOPIC = re.compile(r"(_tailgate-.*|_confluent.*|_schemas|connect-(configs|offsets|status|statuses))$")
 
 
 def entity(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
@@ -75,9 +78,15 @@ def _queries(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySe
 
 
 def _topics(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
-    rows = [line.split("\t") for line in topics]
+    rows = _shown(show, topics)
     listed = [{"name": name, "replicaInfo": [int(replicas)] * int(partitions)} for name, partitions, replicas, *_ in rows]
     return {"@type": "kafka_topics", "topics": listed}
+
+
+def _shown(show: Show, topics: Sequence[str]) -> list[list[str]]:
+    """Returns the fields of the engine's lines for SHOW TOPICS, without those of hidden topics unless the statement has ALL."""
+    rows = [line.split("\t") for line in topics]
+    return rows if show.hidden else [row for row in rows if not HIDDEN_TOPIC.match(row[0])]
 
 
 def _types(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
@@ -86,7 +95,7 @@ def _types(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee)
 
 
 def _consumed_topics(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
-    rows = [line.split("\t") for line in topics]
+    rows = _shown(show, topics)
     listed = [
         {
             "name": name,

@@ -86,8 +86,10 @@ def parse(text: str) -> Parsed:
             k.ListItems(what="streams" | "tables" as what, extended=True) | k.DescribeItem(kind="streams" | "tables" as what, extended=True)
         ):
             return Show(f"describe {what} extended")
-        case k.ListItems(what="queries" | "topics" as what, extended=True):
-            return Show(f"{what} extended")
+        case k.ListItems(what="topics", extended=extended, all=all):
+            return Show("topics extended" if extended else "topics", hidden=all)
+        case k.ListItems(what="queries", extended=True):
+            return Show("queries extended")
         case k.DescribeItem(kind="streams" | "tables" as what):
             return Show(f"describe {what}")
         case k.ListItems(what=what):

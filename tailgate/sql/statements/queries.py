@@ -68,6 +68,7 @@ class Show:
 
     `what`: one of SHOWS. `name`: the object of SHOW COLUMNS, SHOW CREATE and similar. `setting`: the name
     of a setting or of a function of ksqlDB, in lower case, or of a connector. `schema`: the schema whose objects to list.
+    `hidden`: whether ksqlDB's SHOW ALL TOPICS also lists the topics of Kafka Connect, of registries and of sinks' progress.
     """
 
     what: str
@@ -76,6 +77,7 @@ class Show:
     like: str | None = None
     types: tuple[Type, ...] | None = None  # argument types of SHOW CREATE FUNCTION, if given
     schema: Name | None = None
+    hidden: bool = False
 
 
 SHOWS = (

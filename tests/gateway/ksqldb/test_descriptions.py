@@ -6,10 +6,11 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
+from tailgate.gateway.ksqldb import entities
 from tailgate.gateway.ksqldb.entities import descriptions
 from tailgate.gateway.ksqldb.figures import Measured
 from tailgate.ksql.entities import entity
-from tailgate.lake.catalog import Change
+from tailgate.lake.catalog import Catalog, Change
 from tailgate.sql.statements import Name, Show, parse
 from tests.engine.ddl.ksqldb_items import AVERAGES, READINGS, declared, derived
 
@@ -109,6 +110,20 @@ def test_all_streams_or_tables() -> None:
     text = described("describe streams extended", None, {}, {})
     assert "Name                 : READINGS" in text
     assert "AVG_READINGS (" not in text
+
+
+def test_internal_topics_are_listed_with_all_only() -> None:
+    names = ["_schemas", "_tailgate-progress-7", "connect-status", "readings", "connect-status-2"]
+    for extended in ("", " EXTENDED"):
+
+        def listed(text: str, suffix: str = extended) -> list[str]:
+            show = parse(text + suffix, "ksqldb")
+            assert isinstance(show, Show)
+            found = entities.entity(show, Catalog(), [f"{name}\t2\t1\t0\t0" for name in names], lambda item: True)
+            return [topic["name"] for topic in found["topics"]]
+
+        assert listed("SHOW TOPICS") == ["readings", "connect-status-2"]
+        assert listed("LIST ALL TOPICS") == names
 
 
 def test_spellings() -> None:
