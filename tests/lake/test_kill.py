@@ -80,7 +80,7 @@ LARGE_POINTS = ("large.converted", "large.files", "large.folded", "round.table")
 
 def run(location: str, crash: str | None) -> int:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **({"TAILGATE_CRASH": crash} if crash else {})}
-    return subprocess.run([sys.executable, __file__, location], env=environment, timeout=60, check=False).returncode
+    return subprocess.run([sys.executable, "-m", "tests.lake.test_kill", location], env=environment, timeout=60, check=False).returncode
 
 
 @pytest.mark.parametrize("point", POINTS)
