@@ -38,7 +38,7 @@ PRELOADED: dict[tuple[str, ...], tuple[str, ...]] = {
     ("tailgate", "engine"): ("tailgate.engine.runtime.main",),
     ("tailgate", "gateway"): ("tailgate.gateway.main", "tailgate.gateway.http.server"),
     ("tailgate", "sinks"): ("tailgate.sinks.main",),
-    ("tests.lake.test_kill",): ("pytest", "testing.s3", "tests.lake.relations", "tailgate.lake.tables.large", "tailgate.lake.writer.rounds"),
+    ("tests.lake.test_kill",): ("pytest", "testing.s3", "tests.lake.relations", "tailgate.lake.writer.rounds"),
     ("tests.tables.engine",): ("tests.sparkless",),
 }
 # Without it, these libraries start threads when they are imported. So does DuckDB, but its thread only waits, as in the processes that

@@ -1,8 +1,9 @@
-"""The corpus on Spark, with the templates of views: many expressions in a query. Also ksqlDB's expressions.
+"""The corpus on Spark, with the templates of views: many expressions in a query. Also ksqlDB's expressions, and the function catalogue.
 
-python -m tests.sql.corpus_on_spark FOLDER SEED SHARE      prints differences, and fails if there are any
+python -m tests.sql.corpus_on_spark DSN FOLDER SEED SHARE      prints differences from PostgreSQL, and fails if there are any
 
-One expression in SHARE is evaluated. Spark has its temporary files in FOLDER. VIEWS lists expressions that only views refuse.
+One expression in SHARE is evaluated, and one entry of the catalogue. Spark has its temporary files in FOLDER. VIEWS lists expressions that
+only views refuse.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tailgate.sql.numeric_types import MAINTAINED
 from tailgate.sql.render.spark import expression as render
 from tests.sql.corpus import Expression, bound, corpus, expected, of_error, of_value
 from tests.sql.ksqldb import function_examples as ksqldb
-from tests.sql.on_spark import session, sqlstate_of
+from tests.sql.on_spark import differences, session, sqlstate_of
 from tests.sql.oracle import dated
 
 # refused only in views
@@ -83,12 +84,12 @@ def ksqldb_differences(spark: Any) -> list[str]:
     bound_examples = [(example, *ksqldb.bound(example)) for example in ksqldb.examples()]
     columns = ", ".join(f"{scalar(query)} AS x{i}" for i, (_, query, _) in enumerate(bound_examples))
     table = spark.sql(f"SELECT {columns} FROM range(1)").toArrow()
-    differences = []
+    lines = []
     for i, (example, query, type) in enumerate(bound_examples):
         result = ksqldb.shown(table[f"x{i}"].cast(query.columns[0].type.arrow).to_pylist()[0], type)
         if result != example.result:
-            differences.append(f"{example.text}: {result}, not {example.result}")
-    return differences
+            lines.append(f"{example.text}: {result}, not {example.result}")
+    return lines
 
 
 def scalar(query: plan.Query) -> str:
@@ -97,9 +98,9 @@ def scalar(query: plan.Query) -> str:
     return render(query.plan.expressions[0])
 
 
-def main(folder: Path, seed: int, share: int) -> int:
+def corpus_differences(spark: Any, seed: int, share: int) -> int:
+    """Prints differences, and returns their number."""
     expressions = list(corpus())
-    spark = session(folder)
     sample = random.Random(seed).sample(expressions, len(expressions) // share)
     by_id = {e.id: e for e in sample}
     verdicts = verdicts_of(spark, sample)
@@ -115,9 +116,15 @@ def main(folder: Path, seed: int, share: int) -> int:
         print(line)
         wrong += 1
     print(dict(Counter(v.split()[0] for v in verdicts.values())), file=sys.stderr)
+    return wrong
+
+
+def main(dsn: str, folder: Path, seed: int, share: int) -> int:
+    spark = session(folder)
+    wrong = differences(spark, dsn, seed, share) + corpus_differences(spark, seed, share)
     spark.stop()
     return wrong
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])) > 0)
+    sys.exit(main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])) > 0)

@@ -1,15 +1,12 @@
 """Entries of the function catalogue on Spark, over a table of arguments or one row of it.
 
-python -m tests.sql.on_spark DSN FOLDER SEED SHARE      prints differences from PostgreSQL, and fails if there are any
-
-One entry or other expression in SHARE is evaluated. Spark has its temporary files in FOLDER.
+`tests.sql.corpus_on_spark` runs them.
 """
 
 from __future__ import annotations
 
 import random
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -174,11 +171,11 @@ def _numeric_differences(spark: Any, server: psycopg.Connection[Any], seed: int)
     return wrong
 
 
-def main(dsn: str, folder: Path, seed: int, share: int) -> int:
+def differences(spark: Any, dsn: str, seed: int, share: int) -> int:
+    """Prints differences from PostgreSQL, and returns their number. Evaluates one entry or other expression in `share`."""
     kinds = ("aggregate", "set")
     rows = [r for r in ROWS if r.spark and r.kind not in kinds and r.volatility == "immutable" and r.name not in EXTENSIONS]
     rows = [r for r in rows if not of_enum(r)]
-    spark = session(folder)
     wrong = 0
     with psycopg.connect(dsn, autocommit=True) as server, pgcrypto(server):
         server.execute("SET TimeZone = 'UTC'")
@@ -188,9 +185,4 @@ def main(dsn: str, folder: Path, seed: int, share: int) -> int:
             for variant in _with_literals_if_needed(case):
                 wrong += _differences(spark, server, variant)
         wrong += _numeric_differences(spark, server, seed)
-    spark.stop()
     return wrong
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])) > 0)

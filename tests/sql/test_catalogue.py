@@ -69,9 +69,9 @@ def differences(case: Case, server: psycopg.Connection[Any], engine: duckdb.Duck
 @pytest.mark.spark
 @pytest.mark.parametrize("share", [pytest.param(48, id="few"), pytest.param(1, id="all", marks=pytest.mark.long)])
 def test_spark(share: int, postgres: str, seed: int, tmp_path: Path) -> None:
-    """Evaluates one case in `share`, in another process: a JVM has one session's settings."""
-    command = [sys.executable, "-m", "tests.sql.on_spark", postgres, str(tmp_path), str(seed), str(share)]
-    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600 if share > 1 else 3600, check=False)
+    """Evaluates one case in `share`, also of the corpus, in another process: a JVM has one session's settings."""
+    command = [sys.executable, "-m", "tests.sql.corpus_on_spark", postgres, str(tmp_path), str(seed), str(share)]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600 if share > 1 else 4500, check=False)
     assert process.returncode == 0, process.stdout + process.stderr[-2000:]
 
 

@@ -6,15 +6,12 @@ Entries of tests/sql/corpus.txt are only ever removed: TAILGATE_UPDATE=1 removes
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import psycopg
-import pytest
 
 from tests.sql.corpus import EXPECTED, HEADER, corpus, expected, on_duckdb
 
@@ -67,12 +64,3 @@ def _on_postgres(server: psycopg.Connection[Any], sql: str) -> Any:
         return error.sqlstate
     assert row is not None
     return row
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("share", [pytest.param(48, id="few"), pytest.param(1, id="all", marks=pytest.mark.long)])
-def test_spark(share: int, seed: int, tmp_path: Path) -> None:
-    """Evaluates one expression in `share`, in another process: a JVM has one session's settings."""
-    command = [sys.executable, "-m", "tests.sql.corpus_on_spark", str(tmp_path), str(seed), str(share)]
-    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
-    assert process.returncode == 0, process.stdout + process.stderr[-2000:]
