@@ -100,3 +100,9 @@ CREATE VIEW populated AS SELECT r.id, r.name FROM people, jsonb_populate_record(
 ALTER TABLE people ADD COLUMN later int DEFAULT 5;
 SELECT * FROM populated ORDER BY id;
 SELECT r.* FROM people, jsonb_populate_record(people, '{"name": "v"}') AS r WHERE r.id = 1;
+CREATE DOMAIN mail AS text CHECK (VALUE LIKE '%@%');
+CREATE DOMAIN some_number AS int NOT NULL;
+SELECT * FROM json_to_recordset('[{"m": "a@b", "n": 1}, {"n": 2}]') AS x (m mail, n int) ORDER BY 2;
+SELECT m || '!' AS m FROM jsonb_to_record('{"m": "a@b"}') AS x (m mail);
+SELECT m FROM json_to_record('{"m": "nobody"}') AS x (m mail);
+SELECT n FROM json_to_record('{}') AS x (n some_number);

@@ -115,6 +115,19 @@ FORMS = (
     "SELECT bool_and(relisshared), bool_or(relisshared), every(relhasindex), max(relname), count(*) FROM pg_class WHERE oid = 1259",
     "SELECT * FROM (SELECT bool_or(relhasindex), array_length(array_agg(oid), 1) FROM pg_class WHERE oid = 1259) q WHERE bool_or",
     "SELECT relname, indexrelname, idx_scan >= 0 FROM pg_stat_all_indexes WHERE indexrelid = 2663",
+    # pgAdmin's
+    (
+        "SELECT pg_catalog.to_char(t, 'YYYY-MM-DD HH24:MI:SS TZ') AS a, to_char(t, 'FMDay, DD Mon HH12 am') AS b, to_char(t, 'MS') AS c"
+        " FROM (SELECT '2026-01-02 03:04:05.678+00'::timestamptz AS t FROM pg_class WHERE oid = 1259) AS q"
+    ),
+    "SELECT CASE WHEN pg_is_in_recovery() THEN pg_is_wal_replay_paused() ELSE false END AS p FROM pg_user WHERE usename = current_user",
+    "SELECT pg_is_wal_replay_paused()",
+    "SELECT (pg_catalog.string_to_array(encode(tgargs, 'escape'), E'\\\\000')::text[])[1:tgnargs] AS args FROM pg_trigger WHERE oid = 1",
+    (
+        "SELECT c.relname, a.attname, a.attnum FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum IN (1, 2)"
+        " AND c.relname = (SELECT relname FROM pg_class WHERE oid = 1259) AND a.attname NOT IN (SELECT n.nspname FROM pg_namespace n"
+        " WHERE n.oid = a.attrelid) WHERE c.oid IN (1259, 1247) ORDER BY 1, 3"
+    ),
 )
 # Forms that DuckDB does not plan after the rewrite.
 UNSUPPORTED = (

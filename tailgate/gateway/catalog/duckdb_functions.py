@@ -100,4 +100,5 @@ CLASSES: dict[type[exp.Expr], str] = {
     exp.Translate: "translate",
     exp.Trunc: "trunc",
     exp.Chr: "chr",
+    exp.Encode: "encode",
 }

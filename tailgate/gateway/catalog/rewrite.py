@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from tailgate.gateway.catalog import text_functions
+from tailgate.gateway.catalog import outer_joins, text_functions
 from tailgate.gateway.catalog.duckdb_functions import CLASSES, NATIVE, SYNTAX
 from tailgate.gateway.catalog.output_names import WRITTEN
 from tailgate.gateway.catalog.relations.database import array_columns
@@ -63,6 +63,7 @@ def rewrite(tree: exp.Expr, functions: Mapping[tuple[str, int], Sequence[Any]], 
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for table in list(tree.find_all(exp.Table)):
         place_table(table, ctes, catalog)
+    outer_joins.move_conditions(tree)
     return _walk(tree, _Rules(functions))
 
 
@@ -308,6 +309,8 @@ class _Rules:
             return call("string_split", *arguments[:2])
         if name in ("pg_get_viewdef",) and isinstance(arguments[0], exp.Literal) and arguments[0].is_string:
             return call("pg_pg_get_viewdef_text_1", arguments[0])
+        if name == "to_char" and len(arguments) == 2:
+            return self.ours("time_text", [call("epoch_us", arguments[0]), arguments[1]])
         if (name, len(arguments)) in self._functions:
             return self.ours(name, arguments)
         if name in NATIVE:
@@ -386,6 +389,7 @@ RULES: dict[type[exp.Expr], Callable[[_Rules, Any], exp.Expr]] = {
     exp.Unnest: _Rules.unnested,
     exp.Case: lambda _, node: text_functions.case(node),
     exp.Substring: lambda _, node: text_functions.substring(node),
+    exp.TimeToStr: lambda rules, node: rules.function("to_char", [node.this, text_functions.time_pattern(node)]),
     **dict.fromkeys((exp.GenerateSeries, exp.ExplodingGenerateSeries), lambda _, node: text_functions.series(node)),
     exp.Bracket: _Rules.bracket,
     exp.Column: _Rules.column,

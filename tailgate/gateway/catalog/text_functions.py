@@ -12,6 +12,8 @@ CASE … acldefault(…) ELSE '{}'   → an array without elements
 from __future__ import annotations
 
 from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.time import format_time
 
 from tailgate.gateway.catalog.output_names import output_name
 from tailgate.gateway.catalog.relations.database import scalar_columns
@@ -64,6 +66,8 @@ def special(name: str, arguments: list[exp.Expr]) -> exp.Expr | None:
     match name:
         case "age" if len(arguments) == 1:
             return age(arguments[0])
+        case "encode" if len(arguments) == 2 and arguments[1].name == "escape":  # of pg_trigger.tgargs
+            return exp.Cast(this=arguments[0], to=exp.DataType.build("VARCHAR", dialect="duckdb"))
         case "oidvectortypes":
             return type_names(arguments[0])
         case "json_array_elements" | "jsonb_array_elements":
@@ -176,6 +180,16 @@ def substring(node: exp.Substring) -> exp.Expr:
     if isinstance(pattern, exp.Literal) and pattern.is_string:
         return call("pg_matched_part_2", node.this, pattern)
     return node
+
+
+def time_pattern(node: exp.TimeToStr) -> exp.Expr:
+    """Returns the pattern of to_char as it was written; sqlglot has translated it."""
+    pattern = node.args["format"]
+    if not isinstance(pattern, exp.Literal):
+        assert isinstance(pattern, exp.Expr)
+        return pattern
+    written = format_time(pattern.name, Postgres.INVERSE_TIME_MAPPING, Postgres.INVERSE_TIME_TRIE)
+    return exp.Literal.string(written or pattern.name)
 
 
 def series(node: exp.GenerateSeries | exp.ExplodingGenerateSeries) -> exp.Expr:

@@ -26,11 +26,13 @@ from tailgate.gateway.catalog.relations.signatures import ENCODINGS
 from tailgate.gateway.settings.definitions import SERVER_VERSION
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.roles import OPERATOR_ID
-from tailgate.lake.errors import TailgateError
+from tailgate.lake.errors import ObjectNotInPrerequisiteState, TailgateError
 from tailgate.sql.compute.regexp.functions import regexp_part, regexp_replace
 from tailgate.sql.compute.text.formatting import format_text
 from tailgate.sql.compute.text.strings import character, quote_literal
+from tailgate.sql.compute.time.date_formats import to_char_timestamptz, to_char_zoned
 from tailgate.sql.render.duckdb_functions import with_signature
+from tailgate.values.times.zones import of_session
 
 DUCKDB_TYPES = {
     "oid": "BIGINT",
@@ -128,6 +130,8 @@ class Functions(FunctionGroup):
             ("version() text", lambda: VERSION),
             ("pg_backend_pid() int", lambda: s._session.process),
             ("pg_is_in_recovery() bool", lambda: False),
+            ("pg_is_wal_replay_paused() bool", not_in_recovery),
+            ("time_text(int, text) text", s.time_text),
             ("pg_export_snapshot() text", lambda: s._session.export_snapshot()),
             ("pg_advisory_unlock_all() text", lambda: s._session.release_advisory_locks()),
             ("pg_postmaster_start_time() timestamptz", lambda: STARTED),
@@ -164,6 +168,11 @@ class Functions(FunctionGroup):
 
     # --- the session
 
+    def time_text(self, moment: int, pattern: str) -> str | None:
+        """Returns to_char of microseconds since 1970 in the zone of the session."""
+        zone = of_session(self._session.settings["timezone"])
+        return to_char_timestamptz(moment, pattern) if zone is timezone.utc else to_char_zoned(moment, pattern, zone)
+
     def current_user(self) -> str:
         """Returns the role of SET ROLE, or else the session user."""
         role = self._session.settings["role"]
@@ -178,6 +187,12 @@ class Functions(FunctionGroup):
         if not settings.has(name) and (fixed is not None or missing_ok):
             return fixed
         return settings.get(name)[1]
+
+
+def not_in_recovery() -> bool:
+    """Raises 55000, as PostgreSQL's functions about recovery do."""
+    hint = "Recovery control functions can only be executed during recovery."
+    raise ObjectNotInPrerequisiteState("recovery is not in progress", hint=hint)
 
 
 NULL_ACCEPTED = {"format_type", "format", "pg_notify"}

@@ -11,7 +11,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, SyntaxError_
-from tailgate.lake.types import JSONB, Field, Type
+from tailgate.lake.types import JSONB, DomainType, Field, Type
+from tailgate.sql.binder.domains import in_domain
 from tailgate.sql.binder.enums import cast_type
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.json.records import (
@@ -45,11 +46,20 @@ def bind_record_function(call: exp.Anonymous, definitions: list[exp.Expr], binde
 
     Raises 42601, 42701, 42883, 0A000.
     """
-    columns = tuple(_column(d, binder) for d in definitions)
+    defined = [_column(d, binder) for d in definitions]
+    columns = tuple(column for column, _ in defined)
     repeated = next((c.name for i, c in enumerate(columns) if any(c.name == other.name for other in columns[:i])), None)
     if repeated is not None:
         raise DuplicateColumn(f'column name "{repeated}" specified more than once')
-    return _rows(call, FUNCTIONS[str(call.this)], call.expressions, Base(Type("record", fields=columns), None), binder, input)
+    rows = _rows(call, FUNCTIONS[str(call.this)], call.expressions, Base(Type("record", fields=columns), None), binder, input)
+    if all(domain is None for _, domain in defined):
+        return rows
+    values = [Column(i, column.type) for i, column in enumerate(columns)]
+    checked = (
+        value if domain is None else in_domain(binder, value, domain, position(call))
+        for value, (_, domain) in zip(values, defined, strict=True)
+    )
+    return Project(rows, tuple(checked), columns)
 
 
 def bind_populating(call: exp.Anonymous, binder: Expressions, input: Relation) -> Relation:
@@ -72,17 +82,15 @@ def _rows(
     return Project(objects, columns, tuple(Field(c.name, m.type) for c, m in zip(row.type.fields, columns, strict=True)))
 
 
-def _column(definition: exp.Expr, binder: Expressions) -> Field:
-    """Returns a column of the list. Raises 0A000 for types whose lengths are not checked."""
+def _column(definition: exp.Expr, binder: Expressions) -> tuple[Field, DomainType | None]:
+    """Returns a column of the list, and its domain. Raises 0A000 for types whose lengths are not checked."""
     assert isinstance(definition, exp.ColumnDef)
     kind = definition.args["kind"]
     type, domain = cast_type(binder, kind)
-    if domain is not None:
-        raise FeatureNotSupported("a domain in a column definition list is not supported", hint=f"Use {type}.", position=position(kind))
     if is_unchecked(type):
         hint = "Use the type without a length, and a cast in the select list."
         raise FeatureNotSupported(f"type {type} in a column definition list is not supported", hint=hint, position=position(kind))
-    return Field(definition.this.name, type)
+    return Field(definition.this.name, type), domain
 
 
 def _objects(name: str, type: Type, *, is_set: bool) -> Function:
