@@ -356,7 +356,7 @@ final class Stages {
     static Opening of(SparkSession session) { return ALL.computeIfAbsent(session, Opening::new); }
 
     private Opening(SparkSession session) {
-      conf = new StateStoreConf(session.sessionState().conf(), scala.collection.immutable.Map$.MODULE$.empty());
+      conf = Snapshots.conf(session.sessionState().conf());
       hadoop = SerializableConfiguration$.MODULE$.broadcast(session.sparkContext(), session.sessionState().newHadoopConf());
       coordinator = session.streams().stateStoreCoordinator();
     }

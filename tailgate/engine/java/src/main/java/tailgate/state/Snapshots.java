@@ -6,6 +6,8 @@ import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.LogManager;
 import org.apache.spark.sql.execution.streaming.state.RocksDB;
+import org.apache.spark.sql.execution.streaming.state.StateStoreConf;
+import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * Uploads snapshots of the state concurrently with ticks, and counts the versions of the state
@@ -14,10 +16,13 @@ import org.apache.spark.sql.execution.streaming.state.RocksDB;
  * <p>Spark writes the ids of all versions since the last uploaded snapshot into every changelog
  * file, as text of at most 65,535 bytes: about 800 versions. With more, no store can be opened.
  * Spark itself uploads once a minute, and less often if uploads are slow. This class therefore
- * starts an upload after a number of versions, and the driver delays ticks when there are many
+ * starts an upload after each snapshot, and the driver delays ticks when there are many versions
  * (tailgate/engine/runtime/ticks/pacing.py).
  *
- * <pre>   tick ─commit─► version n ─every 10th─► snapshot on the local disk ─► upload ─► older versions are no longer listed</pre>
+ * <pre>   tick ─commit─► version n ─every 50th─► snapshot on the local disk ─► upload ─► older versions are no longer listed</pre>
+ *
+ * <p>A snapshot is made within a commit: RocksDB writes its memory to files and syncs them, which takes some milliseconds, and
+ * 100 while the disk is busy. It compacts these files, so there is no snapshot that is not uploaded.
  */
 public final class Snapshots {
   /**
@@ -25,8 +30,8 @@ public final class Snapshots {
    * hold 789.
    */
   private static final int LIMIT = Integer.getInteger("tailgate.lineage.max", 700);
-  private static final int EVERY = Math.max(1, LIMIT / 14);  // versions after which an upload is due
-  private static final int AGAIN = 10;  // versions between two attempts: as many as between two snapshots
+  static final int EVERY = Math.max(1, LIMIT / 14);  // versions between two snapshots
+  private static final int AGAIN = 10;  // versions between two attempts to upload
   private static final Map<RocksDB, Store> STORES = Collections.synchronizedMap(new WeakHashMap<>());
   private static final ExecutorService UPLOADS = Executors.newCachedThreadPool(r -> {
     Thread thread = new Thread(r, "tailgate-snapshots");
@@ -37,6 +42,13 @@ public final class Snapshots {
   private static volatile int elsewhere;
 
   private Snapshots() {}
+
+  /** Returns the settings of stores, with a snapshot every EVERY versions. */
+  public static StateStoreConf conf(SQLConf settings) {
+    SQLConf all = settings.clone();
+    all.setConfString(SQLConf.STATE_STORE_MIN_DELTAS_FOR_SNAPSHOT().key(), Integer.toString(EVERY));
+    return new StateStoreConf(all, scala.collection.immutable.Map$.MODULE$.empty());
+  }
 
   /** One store of one partition, while it is open. */
   private static final class Store implements Runnable {
@@ -54,17 +66,20 @@ public final class Snapshots {
 
     void committed(long time) {
       this.time = time;
-      if (++waited >= AGAIN && lineage() >= EVERY && running.compareAndSet(false, true)) {
+      // the lineage begins with the uploaded snapshot, and is longer than EVERY when the next one is made
+      if (++waited >= AGAIN && lineage() > EVERY && running.compareAndSet(false, true)) {
         waited = 0;
         UPLOADS.execute(this);
       }
     }
 
     @Override public void run() {
+      RocksDB open = db.get();
+      if (open == null) return;
       try {
-        RocksDB open = db.get();
-        if (open != null) open.doMaintenance();
+        open.doMaintenance();
       } catch (Throwable e) {
+        open.org$apache$spark$sql$execution$streaming$state$RocksDB$$lastSnapshotVersion_$eq(0);  // the next version has a snapshot
         LogManager.getLogger(Snapshots.class).error("a snapshot of the state could not be uploaded; the next one is tried", e);
       } finally {
         running.set(false);

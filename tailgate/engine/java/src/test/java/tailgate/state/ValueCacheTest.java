@@ -233,7 +233,7 @@ class ValueCacheTest {
 
   private static RocksDBStateStoreProvider provider(String folder) throws Exception { return provider(folder, 256); }
 
-  private static RocksDBStateStoreProvider provider(String folder, int memoryMb) throws Exception {
+  static RocksDBStateStoreProvider provider(String folder, int memoryMb) throws Exception {
     var session = (org.apache.spark.sql.classic.SparkSession) Lab.spark();
     session.streams().stateStoreCoordinator();  // the stores tell it of their snapshots
     var hadoop = session.sessionState().newHadoopConf();
@@ -242,8 +242,7 @@ class ValueCacheTest {
     StateStoreId id = new StateStoreId(folder, 0, 0, StateStoreId.DEFAULT_STORE_NAME());
     var settings = session.sessionState().conf().clone();
     settings.setConfString("spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB", Integer.toString(memoryMb));
-    StateStoreConf conf = new StateStoreConf(settings, scala.collection.immutable.Map$.MODULE$.empty());
     return (RocksDBStateStoreProvider) StateStoreProvider$.MODULE$.createAndInit(new StateStoreProviderId(id, new UUID(0, 1)), bytes, bytes,
-        new NoPrefixKeyStateEncoderSpec(bytes), false, conf, hadoop, false, Option.empty());
+        new NoPrefixKeyStateEncoderSpec(bytes), false, Snapshots.conf(settings), hadoop, false, Option.empty());
   }
 }
