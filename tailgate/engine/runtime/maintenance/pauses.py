@@ -31,7 +31,7 @@ class Pauses:
     def __init__(self, figures: TickFigures, stopping: Callable[[], bool]) -> None:
         self._figures, self._stopping = figures, stopping
         self._began, self._busy_s = time.monotonic(), figures.busy_s  # the newest round, and how long ticks had been running then
-        self._tables_s = self._left_s = 0.0  # the pauses between the tables of the round, and what is left of them
+        self._tables_s = self._left_s = 0.0  # the pauses between the tables of the round, and their remaining part
         self._lock = threading.Lock()  # held while `_left_s` is changed
 
     def begin(self) -> None:

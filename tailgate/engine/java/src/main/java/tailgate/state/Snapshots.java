@@ -22,7 +22,7 @@ import org.apache.spark.sql.internal.SQLConf;
  * <pre>   tick ─commit─► version n ─every 50th─► snapshot on the local disk ─► upload ─► older versions are no longer listed</pre>
  *
  * <p>A snapshot is made within a commit: RocksDB writes its memory to files and syncs them, which takes some milliseconds, and
- * 100 while the disk is busy. It compacts these files, so there is no snapshot that is not uploaded.
+ * 100 while the disk is busy. Each snapshot is therefore uploaded.
  */
 public final class Snapshots {
   /**
