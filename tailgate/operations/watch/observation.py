@@ -28,7 +28,7 @@ from tailgate.lake.writer import engines
 
 ANSWER_S = 2.5  # with the time for which `checks` waits, an engine that does not answer is reported within 10 s
 HELD_S = 10.0
-SILENT_S = 5.0  # without a renewal of its lease, `tailgate sinks` hangs; the time of SILENT_RENEWALS if that is longer
+SILENT_S = 3.0  # without a renewal of its lease, `tailgate sinks` hangs; the time of SILENT_RENEWALS if that is longer
 SILENT_RENEWALS = 3
 
 
