@@ -15,7 +15,7 @@ from tests.operations.watch.alerted import RAISED_S, REPAIRED_S, Alerted
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
-ROUNDS = 500_000  # of a recursive view, which take longer than a tick may
+ROUNDS = 900_000  # of a recursive view, which take longer than a tick may
 
 
 @pytest.fixture(scope="module")
