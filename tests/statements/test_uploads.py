@@ -125,7 +125,7 @@ def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
 
 @pytest.mark.parametrize("world", [40], indirect=True)
 def test_an_upload_that_hangs_slows_ticks_down(world: World) -> None:
-    run(world, HANG, 6.0)
+    run(world, HANG, 3.0)
     assert 0.4 * 40 < world.longest <= 40
 
 
