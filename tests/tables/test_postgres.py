@@ -174,6 +174,9 @@ DIFFERENT: dict[str, str] = {
         "position",
     ),
     "DO $$ DECLARE p positive := 1; m mood := 'ok'; BEGIN INSERT INTO out (a) VALUES (p), (m); p := -1; END $$": "about",
+    # the names of the domain and its constraint, as in casts
+    """SELECT m FROM json_to_record('{"m": "nobody"}') AS x (m mail)""": "about",
+    "SELECT n FROM json_to_record('{}') AS x (n some_number)": "about",
     "SELECT jsonb_build_object(VARIADIC ARRAY['a', 'b', 'c'])": "hint",
     **dict.fromkeys(
         (
