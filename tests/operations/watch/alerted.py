@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +52,23 @@ class Alerted(System):
     def _pids(self, words: str) -> list[int]:
         return [pid for pid, command in descendants(self.process.pid).items() if words in command and not command.startswith("/bin/sh")]
 
-    def fires_and_resolves(self, alert: str, key: str | None = None) -> None:
-        """Waits until an alert fires, at most RAISED_S, and until it is resolved."""
+    @contextlib.contextmanager
+    def unrepaired(self) -> Iterator[None]:
+        """Stops the supervisor, so that it starts no process again."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.process.pid, signal.SIGCONT)
+
+    def fires(self, alert: str, key: str | None = None) -> None:
+        """Waits until an alert fires, at most RAISED_S."""
         start = time.monotonic()
         until(lambda: "fired" in self.receiver.events(alert, key), RAISED_S)
         print(f"{alert} fired after {time.monotonic() - start:.1f} s")
+
+    def resolves(self, alert: str, key: str | None = None) -> None:
+        """Waits until an alert is resolved."""
         until(lambda: self.receiver.events(alert, key)[-1] == "resolved", REPAIRED_S)
 
     def create_observed(self) -> None:

@@ -84,15 +84,6 @@ class Staged(Alerted):
             os.kill(self.registry.pid, signal.SIGCONT)
 
     @contextlib.contextmanager
-    def unrepaired(self) -> Iterator[None]:
-        """Stops the supervisor, so that it starts no process again."""
-        os.kill(self.process.pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            os.kill(self.process.pid, signal.SIGCONT)
-
-    @contextlib.contextmanager
     def killed(self, words: str) -> Iterator[None]:
         pid = self.pid(words)
         with self.unrepaired():
