@@ -36,6 +36,7 @@ from tailgate.embedded.children import _REGISTER_THEN_RUN
 # Words after `python -m`, and the modules that such a process imports. The server imports them before it forks the first one.
 PRELOADED: dict[tuple[str, ...], tuple[str, ...]] = {
     ("tailgate", "engine"): ("tailgate.engine.runtime.main",),
+    ("tailgate", "repartition"): ("tailgate.engine.runtime.repartition",),
     ("tailgate", "gateway"): ("tailgate.gateway.main", "tailgate.gateway.http.server"),
     ("tailgate", "sinks"): ("tailgate.sinks.main",),
     ("tests.lake.test_kill",): ("pytest", "testing.s3", "tests.lake.relations", "tailgate.lake.writer.rounds"),
