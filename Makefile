@@ -41,7 +41,7 @@ CLASSES := $(JARS)/classes.jsa
 KAFKA_CLASSES := $(JARS)/kafka.jsa
 ENGINE_SOURCES := $(shell find tailgate/engine/java -path tailgate/engine/java/target -prune -o -type f -print 2>/dev/null)
 # Findings of tools/prose.py that lint allows. The number only falls; the goal is zero.
-PROSE_MAX = 193
+PROSE_MAX = 165
 
 # Without sockets or Spark, so their examples run as they stand.
 PURE = $(addprefix tailgate/,lake formats values sql gateway/protocol engine/plan embedded/subjects.py embedded/kinds.py)

@@ -1,4 +1,4 @@
-"""Measures what operation costs the demo: metrics, watch, console, the log of statements, and endpoints over HTTP, all together.
+"""Measures the cost of operation for the demo: metrics, watch, console, the log of statements, and endpoints over HTTP, all together.
 
     python bench/demo_cost.py [--rate 1000] [--for 300] [--parts metrics,watch,console,statements,http]
 
@@ -91,7 +91,7 @@ class Clients:
 
 
 class Reader:
-    """The load and the poller, in another process, so that the supervisor, which passes on what the others log, does not delay them."""
+    """The load and the poller, in another process, so that the supervisor, which copies the logs of the others, does not delay them."""
 
     def __init__(self, kafka: str, registry: str, rate: float) -> None:
         self._pipe = _started(_send_and_poll, kafka, registry, rate)
@@ -279,7 +279,7 @@ def measure(rate: float, seconds: float, parts: frozenset[str]) -> dict[str, obj
         clients = Clients(demo.ports, parts)
         deadline = time.monotonic() + WARM_S
         while time.monotonic() < deadline:
-            demo.measured(parts, clients)  # also compiles and fills the caches of what the parts use
+            demo.measured(parts, clients)  # also compiles the code of the parts and fills their caches
         off, on = list[Slice](), list[Slice]()
         for pair in range(max(2, round(seconds / (2 * SLICE_S)))):
             for each in (off, on) if pair % 2 == 0 else (on, off):

@@ -1,4 +1,4 @@
-"""`python -m tests.forked_process`: prints what the process has been given, as JSON, and waits for the end of its input."""
+"""`python -m tests.forked_process`: prints its arguments, environment and descriptors as JSON, and waits for the end of its input."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(fork_server.SYS_CLONE is None, reason="processes
 
 
 def run(folder: Path, *, is_forked: bool, **options: Any) -> tuple[dict[str, Any], int]:
-    """Returns what a process prints and its exit code."""
+    """Returns the output of a process and its exit code."""
     environment = {**os.environ, "WORD": "ä", "PYTHONPATH": str(Path(__file__).parents[1])}
     process = subprocess.Popen(COMMAND, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
     assert process.stdin is not None and process.stdout is not None

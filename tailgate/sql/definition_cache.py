@@ -1,6 +1,6 @@
 """Results that follow from the definition of an item, kept from one version of the catalog to the next.
 
-    key: what the item itself contributes      ──┐
+    key: the definition of the item itself     ──┐
     items that the definition reads, directly    ├─► result, for every catalog in which all of them are equal
     or through other items; functions; schemas ──┘
 

@@ -9,7 +9,7 @@ from tailgate.sql.lexer.tokens import Token, tokens
 def set_option(text: str, clause: tuple[int, int], name: str, value: str | None) -> str:
     """Returns the text with an option set to a string, or without the option if `value` is None.
 
-    `clause`: begin and end of the WITH clause for a new option. If they are equal, there is no clause.
+    `clause`: begin and end of the WITH clause for a new option. They are equal without one.
 
     >>> set_option("CREATE TABLE t (k int)", (22, 22), "retain history for", "1 h")
     "CREATE TABLE t (k int) WITH (RETAIN HISTORY FOR '1 h')"

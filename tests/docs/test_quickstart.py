@@ -175,7 +175,7 @@ class Reader:
 
 
 def commands(page: list[Part]) -> Iterator[tuple[str, tuple[str, ...]] | Example | Records]:
-    """Yields what a reader types, in order: commands with the lines below them, statements, records."""
+    """Yields the reader's input, in order: commands with the lines below them, statements, records."""
     at = 0
     while at < len(page):
         part = page[at]

@@ -82,7 +82,7 @@ def test_a_topic_made_twice_is_one(kafka: Kafka) -> None:
 
 
 def test_old_records_are_kept(kafka: Kafka) -> None:
-    """By default a broker deletes records whose time is more than a week ago, 30 s after its start."""
+    """A broker with default settings deletes records whose time is more than a week ago, 30 s after its start."""
     kafka.create_topic("old")
     resource = ConfigResource(ConfigResource.Type.TOPIC, "old")
     admin = AdminClient({"bootstrap.servers": kafka.address})

@@ -17,7 +17,7 @@ SECRET = "a value of a row"
 
 
 class Log:
-    """A logger that writes JSON, and what it has written."""
+    """A logger that writes JSON, and its events."""
 
     def __init__(self) -> None:
         self._stream = io.StringIO()

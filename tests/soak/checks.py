@@ -110,7 +110,7 @@ def delta(connection: psycopg.Connection[Any], data: Path, relation: str, watch:
 
 
 def status(connection: psycopg.Connection[Any], report: Told) -> None:
-    """Checks that sources, sinks and views run, and that there are no dead letters."""
+    """Checks that sources, sinks and views run, and that no source has a dead letter."""
     for kind, good in (("sources", "running"), ("sinks", "running"), ("materialized_views", "running")):
         failing = connection.execute(f"SELECT name, status, error FROM tailgate.{kind} WHERE status <> '{good}'").fetchall()  # type: ignore[call-overload]
         report(f"all {kind.replace('_', ' ')} are running", "; ".join(map(str, failing)) or None)

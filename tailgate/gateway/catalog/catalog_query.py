@@ -189,7 +189,7 @@ def catalog_query(tree: exp.Query, oids: Sequence[int], catalog: Catalog) -> Cat
 
 
 def _check_with_others(tree: exp.Query) -> None:
-    """Raises 0A000 for what a query that also reads other relations cannot have: locks, and division, which DuckDB does in floats."""
+    """Raises 0A000 for locks, and for division, which DuckDB does in floats, in a query that also reads other relations."""
     for kind, what in ((exp.Lock, "FOR UPDATE and FOR SHARE"), (exp.Div, "/"), (exp.Mod, "%")):
         if tree.find(kind) is not None:
             raise errors.FeatureNotSupported(f"{what} in a query of the system catalog and of other relations at once is not supported")

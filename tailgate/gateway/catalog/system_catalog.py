@@ -50,7 +50,7 @@ NO_JOB = NoJob()
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What a query reads outside of the catalog. `status`: the engine's report. `others`: by id, the rows of user's relations."""
+    """Data outside of the catalog that a query reads. `status`: the engine's report. `others`: by id, the rows of user's relations."""
 
     status: Mapping[str, Any]
     others: Mapping[int, pa.Table]

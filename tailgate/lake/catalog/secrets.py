@@ -159,7 +159,7 @@ class Vault:
             raise InvalidParameterValue(f'file "{path}" of --secrets-dir cannot be read: {reason}') from None
 
     def _read(self) -> bytes:
-        """Returns the key, which is read once. Raises 55000 or 22023 if there is no valid key."""
+        """Returns the key, which is read once. Raises 55000 or 22023 without a valid key."""
         if self._key:
             return self._key[0]
         if self.key_file is None:

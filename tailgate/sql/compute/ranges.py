@@ -92,7 +92,7 @@ def range_contains(form: bytes, other: bytes) -> bool:
 
 
 def _comparison(name: str, test: Callable[[Range, Range], bool]) -> None:
-    """Registers an operator of two ranges that is false if one of them is empty."""
+    """Registers an operator of two ranges that is false if either is empty."""
 
     def function(form: bytes, other: bytes) -> bool:
         a, b = hull(form), hull(other)

@@ -47,10 +47,7 @@ def _where(subquery: Subquery, condition: Scalar) -> Subquery:
 
 
 def _unknown(subquery: Subquery, columns: tuple[Field, ...]) -> tuple[Scalar, ...]:
-    """Returns conditions over the outer rows.
-
-    One of them is true if the comparison is NULL for a row of the subquery.
-    """
+    """Returns conditions over the outer rows: at least one is true if the comparison is NULL for a row of the subquery."""
     condition, inner = _condition(subquery), subquery.relation.columns
     while isinstance(condition, Not):
         condition = condition.argument

@@ -29,7 +29,7 @@ class Frame:
 
 
 class Reader:
-    """A cursor in the text of a block. `frames`: what is around it, the innermost last. The first one has the variable FOUND."""
+    """A cursor in the text of a block. `frames`: the statements around it, the innermost last. The first one has the variable FOUND."""
 
     def __init__(self, text: str, check: Check) -> None:
         self.cursor, self._check = Cursor(text), check

@@ -46,7 +46,7 @@ def spelled(pattern: str) -> ColumnReader:
 
 
 def same_bytes(array: pa.Array, *_: Any) -> pa.Array:
-    """Writes strings and byte strings, whose stored form is what is sent."""
+    """Writes strings and byte strings, which are sent in their stored form."""
     return array.view(pa.binary())
 
 

@@ -281,7 +281,7 @@ _DATE_PART = re.compile(r"[^0-9a-z]*(\d+|[a-z]+).?", re.ASCII | re.DOTALL)
 
 
 def _date_parts(text: str) -> list[str]:
-    """Splits a date into numbers and words; the character after each of them is a delimiter."""
+    """Splits a date into numbers and words; each ends at a delimiter."""
     parts: list[str] = []
     at = 0
     while at < len(text):

@@ -62,7 +62,7 @@ def _decoded(decode: Callable[[str, str], T], text: str, type: Type, style: Styl
 
 
 def _name(type: Type) -> str:
-    """Returns the type's name in messages, which leave out that there is no zone."""
+    """Returns the type's name in messages, which leave out "without time zone"."""
     return type.facts.sql.removesuffix(" without time zone")
 
 

@@ -25,7 +25,7 @@ class Distributed(Jobs):
     killed = 0
 
     def restart(self) -> None:
-        """Kills all executors, if any are to be killed."""
+        """Kills all executors if the run has kills."""
         if self.kills:
             for executor in self.cluster.executors():
                 self._kill(executor)

@@ -73,7 +73,7 @@ def test_a_durable_write_of_an_engine_that_hands_over(engine: Inside, monkeypatc
     entered = engine.engine.inbox.newest + 1
 
     class Ending:
-        """Stands for the objects of a JVM that ends while it is told about the entry."""
+        """Stands for the objects of a JVM that ends while it receives the entry."""
 
         def advance(self, *_: object) -> None:
             engine.engine.stop()

@@ -27,7 +27,7 @@ from tailgate.lake.clients import JAVA_SECRET, java
 
 @dataclass(frozen=True, slots=True)
 class RecordTime:
-    """The column with the times of a source's records: `shape` computes it in milliseconds, from what the decoder returns."""
+    """The column with the times of a source's records: `shape` computes it in milliseconds, from the decoder's results."""
 
     topic: str
     source: int

@@ -90,7 +90,7 @@ class Ages:
             return tick
 
     def end(self) -> None:
-        """Records that the engine ends: from now on nobody looks for new records."""
+        """Records that the engine ends: it no longer looks for new records."""
         with self._lock:
             self._change(is_urgent=True)
 

@@ -32,7 +32,7 @@ CHANGING = ("INSERT", "UPDATE", "DELETE", "MERGE")  # the tags of statements tha
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a statement has returned: `columns` and `rows` are None for one without rows. `count`: of rows, or of changed rows."""
+    """The result of a statement: `columns` and `rows` are None for one without rows. `count`: of rows, or of changed rows."""
 
     tag: str
     columns: Sequence[Field] | None
@@ -52,7 +52,7 @@ class Evaluation:
 
     def __init__(self, statements: Statements) -> None:
         self.statements = statements
-        self._checked: dict[tuple[str, tuple[Use, ...]], Catalog] = {}  # statements whose variables are no columns
+        self._checked: dict[tuple[str, tuple[Use, ...]], Catalog] = {}  # statements whose variables do not name columns
         self._held = 0  # bytes of the rows of running loops
 
     async def answer(self, text: str, scope: Scope, kept: int | None = None) -> Answer:

@@ -69,7 +69,7 @@ class Scope:
     names: dict[str, Named] = field(default_factory=dict)
 
     def find(self, parts: Reference) -> tuple[Named, Reference] | None:
-        """Returns the variable of a name, and the parts of the name behind that of the variable. None if there is no variable."""
+        """Returns the variable of a name, and the parts of the name behind that of the variable. None if no variable has it."""
         scope: Scope | None = self
         while scope is not None:
             names = parts

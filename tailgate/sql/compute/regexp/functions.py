@@ -15,7 +15,7 @@ from tailgate.sql.compute.registry import udf
 
 
 def _groups(match: Match) -> list[str | None]:
-    """Returns the texts of a match's groups, or of the whole match if there are no groups."""
+    """Returns the texts of a match's groups, or of the whole match if it has none."""
     return list(match.groups()) or [match[0]]
 
 
