@@ -6,7 +6,6 @@ and the block creates one over that view, its table and a new one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -39,11 +38,11 @@ COMMITTED = (
 
 
 class Shop:
-    """An engine and a gateway over one lake with a table of orders and a view of them."""
+    """An engine, which is killed at a step, and a gateway over one lake with a table of orders and a view of them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, crash: str) -> None:
         self.engine = EngineProcess(folder / "lake")
-        self.engine.start()
+        self.start(crash)
         self.lake = Lake(folder / "lake")
         self.served = Served(self.lake)
         with self.connect() as c:
@@ -54,8 +53,8 @@ class Shop:
     def connect(self) -> psycopg.Connection:
         return psycopg.connect(self.served.dsn, autocommit=True)
 
-    def restart(self, crash: str) -> None:
-        """Starts an engine that is killed at this step, after the last one has ended. Returns when it answers."""
+    def start(self, crash: str) -> None:
+        """Starts an engine that is killed at this step of a COMMIT. Returns when it answers."""
         self.engine.start(crash)
         until(self.engine._answers, 120)
 
@@ -97,28 +96,23 @@ class Shop:
         self.engine.stop()
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Shop]:
-    new = Shop(tmp_path)
-    yield new
-    new.end()
-
-
-def test_killed_before_and_after_the_entry_of_a_commit(shop: Shop) -> None:
+def test_killed_before_and_after_the_entry_of_a_commit(tmp_path: Path) -> None:
     """The short form, for every test run."""
-    killed(shop, (f"{ENTERED},state.committed", f"{ENTERED},entry.linked"))
+    killed(tmp_path, (f"{ENTERED},state.committed", f"{ENTERED},entry.linked"))
 
 
 @pytest.mark.long
-def test_killed_at_every_step_of_a_commit(shop: Shop) -> None:
-    killed(shop, (*STEPS, *COMMITTED))
+def test_killed_at_every_step_of_a_commit(tmp_path: Path) -> None:
+    killed(tmp_path, (*STEPS, *COMMITTED))
 
 
-def killed(shop: Shop, steps: tuple[str, ...]) -> None:
-    shop.engine.stop()
-    shop.restart(steps[0])
-    for number, (step, following) in enumerate(zip(steps, (*steps[1:], "never"), strict=True)):
-        shop.commit(number)
-        shop.engine.died()
-        shop.restart(following)
-        shop.check(number, committed=step in COMMITTED)
+def killed(folder: Path, steps: tuple[str, ...]) -> None:
+    shop = Shop(folder, steps[0])
+    try:
+        for number, (step, following) in enumerate(zip(steps, (*steps[1:], "never"), strict=True)):
+            shop.commit(number)
+            shop.engine.died()
+            shop.start(following)
+            shop.check(number, committed=step in COMMITTED)
+    finally:
+        shop.end()
