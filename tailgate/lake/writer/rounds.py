@@ -16,8 +16,7 @@ back to its listed version.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -72,14 +71,12 @@ class Table:
 class Follower:
     """The writer of the tables in one epoch of the engine. One thread at a time calls `round`.
 
-    `after_table`: called by a thread that has brought one of several tables to the newest entry, with the seconds that it took.
     `inconsistent`: after a round, by relation with impossible changes, the last entry that its table
     holds, and the reason.
     """
 
     lake: Lake
     epoch: int
-    after_table: Callable[[float], None] = lambda _: None
     inconsistent: dict[int, tuple[int, str]] = field(default_factory=dict)
     _tables: dict[int, Table] = field(default_factory=dict)
     _checkpoints: list[Checkpoint] = field(default_factory=list)
@@ -141,15 +138,7 @@ class Follower:
         behind = {id: t.position for id, t in self._tables.items() if stored_relations[id].ready and t.position < newest.n}
         changed = sections(headers, behind)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="table") as pool:
-
-            def bring(id: int) -> str | None:
-                began = time.monotonic()
-                reason = self._brought(stored_relations[id], [entries[n] for n in changed[id]], newest.n)
-                if len(changed) > 1:
-                    self.after_table(time.monotonic() - began)
-                return reason
-
-            reasons = list(pool.map(bring, changed))
+            reasons = list(pool.map(lambda id: self._brought(stored_relations[id], [entries[n] for n in changed[id]], newest.n), changed))
         if sum(section.rows for header in headers for section in header.relations if section.relation in changed) > LARGE_ROWS:
             pa.default_memory_pool().release_unused()
         self.inconsistent = {id: (self._tables[id].position, why) for id, why in zip(changed, reasons, strict=True) if why is not None}

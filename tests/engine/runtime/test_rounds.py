@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from tailgate.engine.runtime.main import HeldHistory, Options
-from tailgate.engine.runtime.maintenance import pauses
+from tailgate.engine.runtime.maintenance import follow as rounds
 from tailgate.engine.runtime.maintenance.follow import Follow
 from tailgate.engine.runtime.ticks.tick_figures import TickFigures
 from tailgate.lake.folder import Lake
@@ -20,7 +20,6 @@ from tailgate.lake.tables import delta, large
 from tailgate.lake.tables.stored_relations import relations, table_name
 from tailgate.lake.types import INT8, Field
 from tailgate.lake.writer.log_writer import open_epoch
-from tailgate.lake.writer.rounds import Follower
 from tests.lake.relations import History, add, changes, counted, item
 
 BAG = item(16384, (Field("a", INT8),), None)
@@ -67,74 +66,29 @@ def test_the_last_round_waits_for_the_running_one(tmp_path: Path, monkeypatch: p
     writer.close()
 
 
-class Clock:
-    """A clock that only `sleep` and `run` advance, and the figures of ticks that run for a part of the time."""
-
-    def __init__(self, ticking: float) -> None:
-        self._ticking = ticking
-        self._now_s = 0.0
-
-    @property
-    def busy_s(self) -> float:
-        return self._now_s * self._ticking
-
-    def monotonic(self) -> float:
-        return self._now_s
-
-    def sleep(self, seconds: float) -> None:
-        self._now_s += seconds
-
-    def pauses(self, monkeypatch: pytest.MonkeyPatch, *, stopping: bool = False) -> pauses.Pauses:
-        """Returns pauses by this clock, in a round that has begun after one second."""
-        monkeypatch.setattr(pauses, "time", self)
-        result = pauses.Pauses(self, lambda: stopping)  # type: ignore[arg-type]
-        self.sleep(1.0)
-        result.begin()
-        return result
-
-
 @pytest.mark.parametrize(
     ("took_s", "ticking", "pause_s"),
-    [(0.1, 1.0, 1.0), (0.4, 1.0, 1.6), (2.0, 0.5, 2.0), (2.0, 1.0, 8.0), (30.0, 1.0, 12.0)],
+    [(0.1, 1.0, 1.0), (0.4, 1.0, 1.6), (3.0, 0.5, 2.0), (3.0, 1.0, 12.0), (30.0, 1.0, 15.0)],
 )
-@pytest.mark.parametrize("tables", [1, 20, 200])
 def test_rounds_give_way_to_ticks_that_run_all_the_time(
-    monkeypatch: pytest.MonkeyPatch, took_s: float, ticking: float, pause_s: float, tables: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, took_s: float, ticking: float, pause_s: float
 ) -> None:
-    """`ticking`: the part of the time in which ticks run. A round works as long as its tables, which two threads bring up to date."""
-    clock = Clock(ticking)
-    under_test = clock.pauses(monkeypatch)
-    between_s = 0.0
-    for _ in range(tables if tables > 1 else 0):
-        before = clock.monotonic()
-        under_test.after_table(2 * took_s / tables)
-        between_s += (clock.monotonic() - before) / 2
-    clock = Clock(ticking)  # of the thread of rounds: both threads of tables have paused at once
-    monkeypatch.setattr(pauses, "time", clock)
-    monkeypatch.setattr(under_test, "_figures", clock)
-    clock.sleep(1.0 + took_s + between_s)
-    under_test.after_round()
-    assert clock.monotonic() - 1.0 - took_s == pytest.approx(pause_s, abs=0.01)
-    assert between_s < (3.01 if ticking == 1.0 else 0.51)
-    assert between_s == 0 if tables == 1 else between_s >= min(0.4, 4 * took_s)
+    """`ticking`: the part of the time in which ticks run."""
 
+    class Figures:
+        @property
+        def busy_s(self) -> float:
+            return clock_s * ticking
 
-def test_an_engine_that_stops_does_not_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(1.0)
-    clock.pauses(monkeypatch, stopping=True).after_table(10.0)
-    assert clock.monotonic() == 1.0
+    clock_s = 0.0
 
+    def sleep(seconds: float) -> None:
+        nonlocal clock_s
+        clock_s += seconds
 
-def test_a_round_pauses_after_each_of_several_tables(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
-    writer = open_epoch(lake)
-    other = item(16388, BAG.columns, None)
-    add(writer, BAG, other)
-    took: list[float] = []
-    follower = Follower(lake, writer.epoch, took.append)
-    for relations_changed in ([BAG], [BAG, other]):
-        writer.append([(relation.id, changes(relation, [([7], 1)])) for relation in relations_changed])
-        follower.round()
-    assert len(took) == 2
-    assert min(took) > 0
-    writer.close()
+    engine = SimpleNamespace(lake=lake, writer=SimpleNamespace(epoch=1), stopping=False, runner=SimpleNamespace(figures=Figures()))
+    follow = Follow(engine, SimpleNamespace())  # type: ignore[arg-type]
+    monkeypatch.setattr(rounds, "time", SimpleNamespace(monotonic=lambda: clock_s, sleep=sleep))
+    follow._pause(took_s)
+    assert clock_s == pytest.approx(pause_s)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tailgate.engine.runtime.maintenance.isolation import Isolation
-from tailgate.engine.runtime.maintenance.pauses import Pauses
 from tailgate.engine.runtime.ticks.engine import IDLE_S, Engine
 from tailgate.lake.errors import Replaced
 from tailgate.lake.writer import maintenance, retention
@@ -19,6 +18,14 @@ log = logging.getLogger("tailgate.tables")
 
 T = TypeVar("T")
 
+# The pause between two rounds is SHARE times the last round, so that many tables leave CPU to the
+# ticks, but at least ROUND_S, and at most ROUND_MAX_S: readers of the tables are at most 3 s behind.
+# While ticks run more than the part BUSY of the time, the pause is at most ROUND_BUSY_MAX_S.
+ROUND_S = 1.0
+SHARE = 4
+ROUND_MAX_S = 2.0
+BUSY = 0.9
+ROUND_BUSY_MAX_S = 15.0
 SWEEP_RETRY_S = 60.0  # after a sweep that failed
 
 
@@ -32,8 +39,7 @@ class Follow(threading.Thread):
     def __init__(self, engine: Engine, isolation: Isolation) -> None:
         super().__init__(name="tables", daemon=True)
         self._engine, self._isolation = engine, isolation
-        self._pauses = Pauses(engine.runner.figures, lambda: engine.stopping)
-        self._follower = Follower(engine.lake, engine.writer.epoch, self._pauses.after_table)
+        self._follower = Follower(engine.lake, engine.writer.epoch)
         self._tables = threading.Lock()  # held while tables are read and written
         self.written = 0  # the entry that the tables contain
         self._round_at = (0, 0)  # age and number of the newest entry at the last round
@@ -43,7 +49,7 @@ class Follow(threading.Thread):
         next_sweep = time.monotonic()
         while not self._engine.stopping:
             header = self._engine.wait_newer(self.written, IDLE_S)
-            self._pauses.begin()
+            began = time.monotonic()
             if self._engine.changed <= self.written and not is_due(*self._round_at, header):
                 self.written = header.n  # the tables need no change
             else:
@@ -51,10 +57,22 @@ class Follow(threading.Thread):
                     if self._round() is not None:
                         self._attempt("stopping views whose rows cannot be correct", self._stop_inconsistent)
                         self._attempt("maintaining a table", lambda: maintenance.tend(self._engine.lake, self._engine.writer.epoch))
+            took = time.monotonic() - began
             if self._has_obsolete and time.monotonic() >= next_sweep and retention.due(self._engine.lake):
                 next_sweep = time.monotonic() + SWEEP_RETRY_S
                 self._attempt("removing obsolete files", self._sweep)
-            self._pauses.after_round()
+            self._pause(took)
+
+    def _pause(self, took_s: float) -> None:
+        """Waits until the next round is due. `took_s`: the duration of the last one."""
+        figures = self._engine.runner.figures
+        began, busy_s = time.monotonic(), figures.busy_s
+        time.sleep(min(max(ROUND_S, SHARE * took_s), ROUND_MAX_S))
+        while not self._engine.stopping:
+            waited_s = time.monotonic() - began
+            if waited_s >= min(SHARE * took_s, ROUND_BUSY_MAX_S) or figures.busy_s - busy_s < BUSY * waited_s:
+                return
+            time.sleep(ROUND_S)
 
     def last_round(self) -> None:
         """Brings the tables up to the newest entry of an engine that has stopped, after the round that is running."""
