@@ -47,6 +47,7 @@ PRELOADED: dict[tuple[str, ...], tuple[str, ...]] = {
 WITHOUT_THREADS = {"OPENBLAS_NUM_THREADS": "1", **dict.fromkeys(("JE_ARROW_MALLOC_CONF", "_RJEM_MALLOC_CONF"), "background_thread:false")}
 LENGTH_BYTES = 4  # of a request, before its JSON
 PID_BYTES = 8
+ANSWER_S = 120.0  # for the imports of all modules on a busy machine
 DESCRIPTORS_MAX = 16  # of a process
 HIGH = 1000  # descriptors that a forked process moves are above it
 CLONE_PARENT = 0x8000  # from linux/sched.h: the parent of the process is that of the caller
@@ -82,16 +83,23 @@ class Server:
         self._control: socket.socket | None = None
 
     def fork(self, request: Request, descriptors: list[int]) -> int:
-        """Returns the id of a new process, or 0 if the server cannot fork."""
-        body = json.dumps(asdict(request)).encode()
+        """Returns the id of a new process, or 0 if the server cannot fork or has ended. The next request starts another one then."""
+        body, answer = json.dumps(asdict(request)).encode(), b""
         with self._lock:
-            control = self._control or self._started()
-            socket.send_fds(control, [len(body).to_bytes(LENGTH_BYTES, "big")], descriptors)
-            control.sendall(body)
-            return int.from_bytes(control.recv(PID_BYTES, socket.MSG_WAITALL), "big")
+            try:
+                control = self._control or self._started()
+                with contextlib.suppress(OSError):
+                    socket.send_fds(control, [len(body).to_bytes(LENGTH_BYTES, "big")], descriptors)
+                    control.sendall(body)
+                    answer = control.recv(PID_BYTES, socket.MSG_WAITALL)
+            finally:
+                if len(answer) < PID_BYTES:  # also after an exception of a time limit: the next request would get this answer
+                    self._end()
+        return int.from_bytes(answer, "big")
 
     def _started(self) -> socket.socket:
         self._control, theirs = socket.socketpair()
+        self._control.settimeout(ANSWER_S)
         with theirs:
             command = [sys.executable, "-m", "testing.fork_server", str(theirs.fileno())]
             environment = {**os.environ, **WITHOUT_THREADS, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -101,10 +109,15 @@ class Server:
     def stop(self) -> None:
         """Ends the server, and not the processes that it has forked."""
         with self._lock:
-            if self._control is not None and self._process is not None:
-                self._control.close()
-                self._process.wait()
-                self._control = self._process = None
+            self._end()
+
+    def _end(self) -> None:
+        if self._control is not None:
+            self._control.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._control = self._process = None
 
 
 _server = Server()
@@ -163,7 +176,8 @@ def _request(given: dict[str, Any]) -> Request | None:
 def serve(number: int) -> Request:
     """Forks processes until the test's process closes the socket. Returns in each of them, with its request."""
     control = socket.socket(fileno=number)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of the group; the test's process ends this one
+    # Ctrl-C reaches all processes of the group; the test's process ends this one. A shell ignores it in a background process.
+    interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
     from tailgate.cli import _WithoutPandas
 
     sys.meta_path.insert(0, _WithoutPandas())
@@ -175,13 +189,17 @@ def serve(number: int) -> Request:
         for name in request.preloaded:
             importlib.import_module(name)
         gc.freeze()  # a collection does not write to the memory that the processes share
+        begun, begins = os.pipe()
         pid = _fork() if is_alone() else 0
         if pid == 0 and os.getpid() != _PID:
             control.detach()
+            signal.signal(signal.SIGINT, interrupt)
             _become(request, descriptors)
             return request
-        for descriptor in descriptors:
+        for descriptor in (*descriptors, begins):
             os.close(descriptor)
+        os.read(begun, 1)  # until the process has its session, as Popen waits; it closes its end
+        os.close(begun)
         control.sendall(max(pid, 0).to_bytes(PID_BYTES, "big"))
 
 
@@ -210,7 +228,6 @@ def _become(request: Request, descriptors: list[int]) -> None:
     """Gives this process the session, descriptors, folder and environment of a request."""
     if request.starts_session:
         os.setsid()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, HIGH) for descriptor in descriptors]
     os.closerange(0, HIGH)
     for descriptor, target in zip(moved, request.targets, strict=True):

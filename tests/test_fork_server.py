@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -49,8 +51,8 @@ def test_a_process_has_what_it_is_given(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_process_that_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fork_server, "PRELOADED", FORKED)
-    with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
-        process.kill()
+    with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+        os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
 
 
@@ -61,6 +63,53 @@ def test_a_child_is_registered_with_its_watcher(tmp_path: Path, monkeypatch: pyt
     child.stop()  # its log is complete
     (line,) = (tmp_path / "log").read_text().splitlines()
     assert (json.loads(line)["is_session_leader"], json.loads(line)["descriptors"]) == (True, [0, 1, 2])
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[fork_server.Server]:
+    """Forks the processes of one test only."""
+    server = fork_server.Server()
+    monkeypatch.setattr(fork_server, "_server", server)
+    monkeypatch.setattr(fork_server, "PRELOADED", FORKED)
+    yield server
+    server.stop()
+
+
+class Interrupted(socket.socket):
+    """Raises an exception in place of the first answer."""
+
+    raised = False
+
+    def recv(self, *arguments: Any) -> bytes:
+        if self.raised:
+            return super().recv(*arguments)
+        self.raised = True
+        raise KeyboardInterrupt
+
+
+def test_the_answer_to_an_interrupted_request_is_not_that_to_the_next_one(tmp_path: Path, server: fork_server.Server) -> None:
+    server._control = Interrupted(fileno=server._started().detach())
+    with pytest.raises(KeyboardInterrupt):
+        subprocess.Popen(COMMAND, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    assert run(tmp_path, is_forked=True)[1] == 4
+
+
+def test_a_server_that_was_killed_is_started_again(tmp_path: Path, server: fork_server.Server) -> None:
+    run(tmp_path, is_forked=True)
+    assert server._process is not None
+    server._process.kill()
+    server._process.wait()
+    assert [run(tmp_path, is_forked=forked)[1] for forked in (False, True)] == [4, 4]
+
+
+@pytest.mark.usefixtures("server")
+def test_an_ignored_interrupt(tmp_path: Path) -> None:
+    """A shell without job control ignores SIGINT in processes in the background."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert not run(tmp_path, is_forked=True)[0]["interrupt"]
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_process_with_threads_does_not_fork() -> None:

@@ -125,7 +125,7 @@ def test_duckdb_does_not_look_for_pandas_for_each_value() -> None:
 
 
 MEMORY = """
-import resource, time
+import resource, statistics, time
 import tailgate.gateway
 import duckdb
 from tailgate.gateway.resources.memory import usage
@@ -133,11 +133,12 @@ from tailgate.gateway.resources.memory import usage
 connection = duckdb.connect(config={"threads": 1, "allocator_background_threads": True})
 connection.execute("SET enable_progress_bar = false")
 connection.execute("CREATE TABLE t AS SELECT range AS a, range::VARCHAR AS b FROM range(1000)")
-for run in range(20):
-    if run == 10:
-        faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+faults = []
+for _ in range(20):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     connection.execute("UPDATE t SET b = a || b[:3] FROM (SELECT 1)")
-print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults) / 10)
+    faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+print(statistics.median(faults))
 before = usage()[0]
 connection.execute("CREATE TEMP TABLE large AS SELECT range FROM range(3_000_000)")
 large = usage()[0] - before
