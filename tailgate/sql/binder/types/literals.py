@@ -24,7 +24,8 @@ def literal(text: str, type: Type, position: int | None = None) -> Literal:
         if type.is_array and not type.multidimensional:
             return literal_of(value, type, position)
     except TailgateError as error:
-        if not (isinstance(error, NumericValueOutOfRange) and error.detail):  # PostgreSQL rounds to the type's precision and scale later
+        # PostgreSQL rounds to the precision and scale of a type later, but to those of an attribute when it reads the row
+        if type.composite is not None or not (isinstance(error, NumericValueOutOfRange) and error.detail):
             error.position = position if error.position is None else error.position
         raise
     return Literal(value, type, position)
