@@ -20,6 +20,7 @@ from tailgate.embedded.children import Child
 from testing import fork_server
 
 COMMAND = [sys.executable, "-m", "tests.forked_process", "a", "b c"]
+ROOT = Path(__file__).parents[1]
 FORKED = {("tests.forked_process",): ("json",)}
 
 pytestmark = pytest.mark.skipif(fork_server.SYS_CLONE is None, reason="processes are executed on this system")
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.skipif(fork_server.SYS_CLONE is None, reason="processes
 
 def run(folder: Path, *, is_forked: bool, **options: Any) -> tuple[dict[str, Any], int]:
     """Returns the output of a process and its exit code."""
-    environment = {**os.environ, "WORD": "ä", "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "WORD": "ä", "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(COMMAND, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
     assert process.stdin is not None and process.stdout is not None
     with process:
@@ -110,6 +111,24 @@ def test_an_ignored_interrupt(tmp_path: Path) -> None:
         assert not run(tmp_path, is_forked=True)[0]["interrupt"]
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+IMPORTS = """
+from importlib import import_module
+from testing import fork_server
+
+for command, names in fork_server.PRELOADED.items():
+    for name in names:
+        import_module(name)
+    assert fork_server.is_alone(), command
+"""
+
+
+def test_the_modules_start_no_thread() -> None:
+    """Otherwise all processes would be executed: a gateway's first, and those after it."""
+    environment = {**os.environ, **fork_server.WITHOUT_THREADS}
+    result = subprocess.run([sys.executable, "-c", IMPORTS], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+    assert result.returncode == 0, result.stderr
 
 
 def test_a_process_with_threads_does_not_fork() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from tailgate.gateway.catalog.relations.constraint_rows import INDEXES
@@ -13,12 +14,17 @@ from tailgate.lake.catalog.indexes import collation_of
 from tailgate.lake.catalog.item_fields import ColumnStorage
 from tailgate.lake.types import Type
 
-COLLATIONS = {name: oid for name, oid in values("pg_collation", "collname", "oid") if name in ("C", "POSIX", "ucs_basic")}
 COLLATION = {"text": 100, "varchar": 100, "bpchar": 100, "name": 950}
 ALIGNMENT = {1: "c", 2: "s", 4: "i", 8: "d", 12: "d", 16: "c", 64: "c", -1: "i"}
 ALIGNED = ("record", "int8range", "tsrange", "tstzrange")  # as 8 bytes, their arrays too
 STORAGE = dict.fromkeys(("numeric", "inet", "cidr"), "m")
 BY_VALUE = (1, 2, 4, 8)
+
+
+@cache
+def collations() -> dict[str, int]:
+    """Returns the oids of the collations of columns and indexes. Not when the module is imported: to read them starts threads of Arrow."""
+    return {name: oid for name, oid in values("pg_collation", "collname", "oid") if name in ("C", "POSIX", "ucs_basic")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ def clustered_index(item: Item) -> int | None:
 def index_collations(index: Index, relation: Item, types: Sequence[Type]) -> list[int]:
     """Returns the oids of the collations of an index's columns, 0 for types without one. `types`: of the columns but those of INCLUDE."""
     oids = ((COLLATION.get(type.name, 0), collation_of(index, place, relation)) for place, type in enumerate(types))
-    return [COLLATIONS.get(name, oid) if oid else 0 for oid, name in oids]
+    return [collations().get(name, oid) if oid else 0 for oid, name in oids]
 
 
 def altered_storage(column: ColumnStorage | None) -> dict[str, Any]:
@@ -76,7 +82,7 @@ def altered_storage(column: ColumnStorage | None) -> dict[str, Any]:
     if column is None:
         return {}
     storage = {"attstorage": column.storage} if column.storage else {}
-    collation = {"attcollation": COLLATIONS[column.collation]} if column.collation else {}
+    collation = {"attcollation": collations()[column.collation]} if column.collation else {}
     return {
         "attstattarget": column.statistics, "attcompression": column.compression, "attoptions": _options(column.parameters),
         **storage, **collation,
