@@ -69,10 +69,10 @@ public final class TickLoop implements AutoCloseable {
   private volatile Circuit circuit;
 
   /** One input of the ticks: a stream, and the positions between which the next tick reads it. */
-  private static final class Input {
+  static final class Input {
     final String name;
     final MicroBatchStream stream;
-    private final Set<String> known = new HashSet<>();  // topics of the reader that this one replaces
+    private final Set<String> known = new HashSet<>();  // topics of the reader that this one replaces, without an answer until now
     private final Map<String, List<RecordAges.Unread>> before = new HashMap<>();  // what that one has answered to `unread`
     volatile Offset start, end;
 
@@ -140,10 +140,12 @@ public final class TickLoop implements AutoCloseable {
     Map<String, RecordAges.Oldest> oldest() { return stream instanceof RecordAges ages ? ages.oldest(end) : Map.of(); }
 
     /** Returns the records of {@link TickLoop#unread}. Those of the replaced reader are valid until this one has an answer. */
-    Map<String, List<RecordAges.Unread>> unread() {
+    synchronized Map<String, List<RecordAges.Unread>> unread() {
       Map<String, List<RecordAges.Unread>> unread = new HashMap<>();
       if (!(stream instanceof RecordAges ages)) return unread;
-      for (String topic : ages.unanswered())
+      Set<String> unanswered = ages.unanswered();
+      known.retainAll(unanswered);  // an answered topic is unanswered again after the loss of a connection
+      for (String topic : unanswered)
         if (!known.contains(topic)) unread.put(topic, null);
         else before.forEach((of, records) -> { if (of.equals(topic) || of.startsWith(topic + "#")) unread.put(of, records); });
       unread.putAll(ages.unread());
