@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers.sinks_process import SinksProcess
+from tailgate.operations.watch import observation
 from tailgate.operations.watch.checks import CHECKS, LETTERS_S, NO_ENTRY_S, NO_LEASE_S, NO_PROGRESS_S, TICK_MAX_S, Memory, checked, differ
-from tailgate.operations.watch.observation import Engine, Gateway, Observation, Reader
+from tailgate.operations.watch.observation import Engine, Gateway, Observation, Observer, Reader
 from tests.docs.pages import DOCS
 
 HEALTH: dict[str, Any] = {
@@ -114,6 +119,21 @@ def test_a_lease_that_is_not_renewed(lease: tuple[int, int] | None) -> None:
     assert found(later, memory) == [("lease_not_renewed", "")]
     assert "lease_not_renewed" not in [alert for alert, _ in found(replace(later, engine=Engine("not answering", 1)), memory)]
     assert found(replace(later, lease=(1, 8)), memory) == []
+
+
+def test_sinks_that_do_not_renew_their_lease(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observation, "SILENT_S", 0.0)
+    monkeypatch.setattr(observation, "SILENT_RENEWALS", 0)
+    lake = Lake.create(tmp_path / "lake")
+    observer = Observer(lake)
+    assert not any(observer.observe(0).sinks_silent for _ in range(2)), "there is no process"
+    process = SinksProcess(lake)
+    assert [observer.observe(0).sinks_silent for _ in range(2)] == [False, True]
+    time.sleep(0.02)  # times of files have a resolution of some milliseconds
+    process.renew()
+    assert [observer.observe(0).sinks_silent for _ in range(2)] == [False, True]
+    process.end()
+    assert not observer.observe(0).sinks_silent
 
 
 def test_a_sink_that_does_not_read_on() -> None:
