@@ -123,8 +123,8 @@ class Installation:
         self._fills = fills
         self._sandbox: Sandbox | None = None  # opened for the first view, because that takes 0.2 s
 
-    def numbered(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        return items
+    def numbered(self, change: Change) -> Change:
+        return change
 
     def install(
         self,

@@ -218,14 +218,14 @@ class Installation:
                 holds.release(lake, reader)
             raise
 
-    def numbered(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        """Returns new items; the views among them are prepared for their fill.
+    def numbered(self, change: Change) -> Change:
+        """Returns a change with new items; the views among them are prepared for their fill.
 
         The caller holds the lock.
         """
-        catalog = self.engine.catalog.apply(Change(put=items))
-        unready = {i.id: i for i in prepared(self.engine, [i for i in items if not i.ready], catalog)}
-        return tuple(unready.get(i.id, i) for i in items)
+        catalog = self.engine.catalog.apply(Change(put=change.put, put_schemas=change.put_schemas))
+        unready = {i.id: i for i in prepared(self.engine, [i for i in change.put if not i.ready], catalog)}
+        return replace(change, put=tuple(unready.get(i.id, i) for i in change.put))
 
     def _errors(self, view: MaterializedView, streams: Streams, after: Catalog, graph: Any, change: Change) -> dict[int, int]:
         """Returns the sums that a new view's errors begin with (`errors_to_fill`).

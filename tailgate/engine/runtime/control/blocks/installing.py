@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from tailgate.engine.plan.explain import notices as plan_notices
@@ -50,7 +50,7 @@ def install_filled(
 
     `changes`: as of `Installation.install`. `written`: rows that a tick reads; its entry has the change.
     """
-    change = replace(change, put=installation.numbered(change.put))
+    change = installation.numbered(change)
     fill = tuple(item for item in change.put if not item.ready)
     header = installation.install(change, fill, changes, check=lambda: check_canceled(client), written=written)
     installation.awaited.update(i.id for i in fill)
