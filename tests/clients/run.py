@@ -80,6 +80,16 @@ CLIENTS = (
         Client(name, "orms", ("node", f"{name.lower()}_checks.js"), ("tailgate",))
         for name in ("Sequelize", "Knex", "TypeORM", "MikroORM", "Drizzle")
     ),
+    *(
+        Client(
+            name,
+            "java",
+            ("java", "-XX:TieredStopAtLevel=1", "-cp", "target/classes:target/lib/*", f"{name.capitalize()}Checks"),
+            ("tailgate",),
+        )
+        for name in ("Hibernate", "Flyway", "Liquibase", "jOOQ")
+    ),
+    Client("GORM", "gorm", ("./checks",), ("tailgate",)),
     # They create streams and tables, which the catalog queries of the others would find.
     Client("ksqldb-client", "node", ("node", "ksqldb_checks.js"), ("tailgate",)),
     Client("curl", "ksqldb", (str(CACHE / "ksqldb/bin/python"), "curl_checks.py"), ("tailgate",)),
@@ -114,8 +124,10 @@ INSTALL = {
     "node": ["npm install --silent --no-audit --no-fund"],
     "orms": ["npm install --silent --no-audit --no-fund"],
     "vertx": ["mvn -B -q package dependency:copy-dependencies -DoutputDirectory=target/lib"],
+    "java": ["mvn -B -q package dependency:copy-dependencies -DoutputDirectory=target/lib"],
     "jdbc": ["mvn -B -q package dependency:copy-dependencies -DoutputDirectory=target/lib"],
     "go": ["go mod tidy", "go build -o checks ."],
+    "gorm": ["go mod tidy", "go build -o checks ."],
     "rust": ["cargo build -q"],
     "superset": [
         "python3 -m venv .",

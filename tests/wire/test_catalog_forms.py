@@ -115,6 +115,11 @@ FORMS = (
     "SELECT bool_and(relisshared), bool_or(relisshared), every(relhasindex), max(relname), count(*) FROM pg_class WHERE oid = 1259",
     "SELECT * FROM (SELECT bool_or(relhasindex), array_length(array_agg(oid), 1) FROM pg_class WHERE oid = 1259) q WHERE bool_or",
     "SELECT relname, indexrelname, idx_scan >= 0 FROM pg_stat_all_indexes WHERE indexrelid = 2663",
+    # jOOQ's
+    (
+        "SELECT array_append(ARRAY['a'], relname) AS a, nullif(9223372036854775807::decimal, power(2::decimal, 63) - 1) AS n FROM pg_class"
+        " WHERE oid = 1259"
+    ),
     # pgAdmin's
     (
         "SELECT pg_catalog.to_char(t, 'YYYY-MM-DD HH24:MI:SS TZ') AS a, to_char(t, 'FMDay, DD Mon HH12 am') AS b, to_char(t, 'MS') AS c"

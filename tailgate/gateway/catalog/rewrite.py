@@ -41,6 +41,7 @@ CASTS = {
     "int4": "INTEGER",
     "int8": "BIGINT",
     "bool": "BOOLEAN",
+    **dict.fromkeys(("numeric", "decimal"), "DECIMAL(38, 3)"),
     "information_schema.sql_identifier": "VARCHAR",
     "information_schema.character_data": "VARCHAR",
     "information_schema.cardinal_number": "INTEGER",
