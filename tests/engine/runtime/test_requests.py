@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
+from concurrent.futures import Future
+from types import SimpleNamespace
 
 import pytest
 
@@ -61,6 +63,15 @@ def test_a_broker_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
             kafka.look(broker, ["t"], {})
         with pytest.raises(ConnectionFailure, match="does not answer"):
             kafka.Identities(broker, {}).of(["t"])
+
+
+def test_an_answer_that_does_not_arrive_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: an internal error, when the machine was so busy that the client's own error came too late, too."""
+    client = SimpleNamespace(describe_topics=lambda *asked, **options: {"t": Future()}, poll=lambda wait: 0)
+    monkeypatch.setattr(kafka, "admin", lambda *asked, **options: client)
+    monkeypatch.setattr(kafka, "RESULT_S", 0.01)
+    with pytest.raises(ConnectionFailure, match="Kafka at k does not answer: no answer in time"):
+        kafka.look("k", ["t"], {})
 
 
 def test_a_name_that_no_topic_has() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from confluent_kafka import KafkaException
 
-from tailgate.engine.runtime.kafka.requests import ANSWER_S, RESULT_S, admin
+from tailgate.engine.runtime.kafka.requests import ANSWER_S, admin, result
 from tailgate.lake.errors import ConnectionFailure
 
 GROUPS_MAX = 10_000  # groups of a broker that are described; others are not counted
@@ -18,11 +18,11 @@ def consumers(brokers: str, access: Mapping[str, str]) -> dict[str, tuple[int, i
     client = admin(brokers, access)
     members, groups = Counter[str](), Counter[str]()
     try:
-        listed = client.list_consumer_groups(request_timeout=ANSWER_S).result(RESULT_S)
+        listed = result(client.list_consumer_groups(request_timeout=ANSWER_S))
         ids = sorted(group.group_id for group in listed.valid)[:GROUPS_MAX]
         described = client.describe_consumer_groups(ids, request_timeout=ANSWER_S) if ids else {}
         for future in described.values():
-            topics = [{p.topic for p in m.assignment.topic_partitions} for m in future.result(RESULT_S).members if m.assignment]
+            topics = [{p.topic for p in m.assignment.topic_partitions} for m in result(future).members if m.assignment]
             members.update(name for of_member in topics for name in of_member)
             groups.update({name for of_member in topics for name in of_member})
     except KafkaException as error:

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # not in its __all__
 from confluent_kafka.cimpl import NewTopic
 
-from tailgate.engine.runtime.kafka.requests import ANSWER_S, RESULT_S, admin, look
+from tailgate.engine.runtime.kafka.requests import ANSWER_S, admin, look, result
 from tailgate.lake.clients import librdkafka, message_time
 from tailgate.lake.errors import ConnectionFailure, InvalidParameterValue
 
@@ -41,7 +41,7 @@ def create_topic(
     client = admin(brokers, access)
     topic = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(config or {}))
     try:
-        client.create_topics([topic], operation_timeout=CREATED_S, request_timeout=CREATED_S)[name].result(2 * CREATED_S)
+        result(client.create_topics([topic], operation_timeout=CREATED_S, request_timeout=CREATED_S)[name], 2 * CREATED_S)
     except KafkaException as error:
         if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
             raise ConnectionFailure(f'topic "{name}" was not created: {error.args[0].str()}') from error
@@ -53,7 +53,7 @@ def _check_retention(brokers: str, access: Mapping[str, str], name: str, retenti
     """Raises 22023 if a topic has another retention."""
     client, resource = admin(brokers, access), ConfigResource(ConfigResource.Type.TOPIC, name)
     try:
-        entry = client.describe_configs([resource], request_timeout=ANSWER_S)[resource].result(RESULT_S)[RETENTION]
+        entry = result(client.describe_configs([resource], request_timeout=ANSWER_S)[resource])[RETENTION]
     except KafkaException as error:
         raise ConnectionFailure(f'the retention of topic "{name}" is not known: {error.args[0].str()}') from error
     if entry.value != retention:
@@ -82,7 +82,7 @@ def delete_topic(brokers: str, name: str, access: Mapping[str, str]) -> None:
     """Deletes a topic that a failed statement has created. Raises 08006."""
     client = admin(brokers, access)
     try:
-        client.delete_topics([name], operation_timeout=ANSWER_S, request_timeout=ANSWER_S)[name].result(RESULT_S)
+        result(client.delete_topics([name], operation_timeout=ANSWER_S, request_timeout=ANSWER_S)[name])
     except KafkaException as error:
         raise ConnectionFailure(f'topic "{name}" was not deleted: {error.args[0].str()}') from error
 

@@ -5,6 +5,7 @@ A broker that does not answer raises 08006, which is retriable. A missing topic 
 
 from __future__ import annotations
 
+import concurrent.futures
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -117,12 +118,23 @@ def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[st
         raise _silent(brokers, e, last_error) from e
 
 
+def result(answer: concurrent.futures.Future[Any], wait: float | None = None) -> Any:
+    """Returns the result of a request, which arrives within RESULT_S or `wait` seconds.
+
+    Raises KafkaException also if it does not, because this process gets no CPU: otherwise this would be an internal error, or end the engine.
+    """
+    try:
+        return answer.result(RESULT_S if wait is None else wait)
+    except concurrent.futures.TimeoutError:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer in time")) from None
+
+
 def _described(client: AdminClient, topics: Collection[str], missing: Collection[int]) -> dict[str, Any]:
     """Returns the descriptions of those of the topics that exist. `missing`: errors of a topic that does not."""
     described = {}
     for topic, answer in client.describe_topics(TopicCollection(list(topics)), request_timeout=ANSWER_S).items():
         try:
-            described[topic] = answer.result(RESULT_S)
+            described[topic] = result(answer)
         except KafkaException as e:
             if e.args[0].code() not in missing:
                 raise
@@ -138,7 +150,7 @@ def _bounds(client: AdminClient, partitions: list[TopicPartition]) -> dict[tuple
             for of in (OffsetSpec.earliest(), OffsetSpec.latest())  # type: ignore[no-untyped-call]  # not annotated
         ]
         try:
-            low, high = ({(p.topic, p.partition): of.result(RESULT_S).offset for p, of in futures.items()} for futures in answers)
+            low, high = ({(p.topic, p.partition): result(of).offset for p, of in futures.items()} for futures in answers)
             return {partition: (low[partition], high[partition]) for partition in low}
         except KafkaException as e:
             if e.args[0].code() not in NO_LEADER or monotonic() > deadline:
@@ -191,15 +203,15 @@ def topic(brokers: str, name: str, options: Mapping[str, str]) -> Topic:
     key = brokers, name, tuple(sorted(options.items()))
     if answers is not None and key in answers:
         return answers[key]
-    result = look(brokers, [name], options).get(name)
-    if result is None:
+    found = look(brokers, [name], options).get(name)
+    if found is None:
         raise UndefinedObject(
             f'topic "{name}" does not exist on {brokers}',
             hint="Create the topic first, or check its name with SHOW TOPICS.",
         )
     if answers is not None:
-        answers[key] = result
-    return result
+        answers[key] = found
+    return found
 
 
 @contextmanager
