@@ -50,7 +50,8 @@ PATHS = (
     *("/is_valid_property/x", "/status/stream/X/create", "/nothing", "/ksql/%00", "/%ff", "/ws/query", "//", "/is_valid_property/%F0%9F"),
 )
 MEDIA = (
-    *("application/vnd.ksql.v1+json", "application/vnd.ksqlapi.delimited.v1", "application/json", "*/*", "text/html"),
+    *("application/vnd.ksql.v1+json", "application/vnd.ksqlapi.delimited.v1", "application/vnd.ksql.v1+protobuf"),
+    *("application/json", "*/*", "text/html"),
     *("", ";;;", "application/json;q=x"),
 )
 

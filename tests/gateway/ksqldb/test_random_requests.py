@@ -22,13 +22,14 @@ import psycopg
 import pytest
 
 from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.gateway.workers import pool
 from tests.gateway.ksqldb.random_requests import Request, request
 from tests.gateway.ksqldb.world import STREAM, TABLE, Api, KsqldbWorld
 
 FAST, LONG = int(os.environ.get("TAILGATE_FUZZ", 400)), 1_000_000
 DAY_S = 86_400.0  # a million requests take many hours
 ITEMS_EVERY = 2_000  # requests, after which their streams and tables are dropped
-ANSWER_S = 30.0
+ANSWER_S = 2 * (pool.START_S + pool.PREPARE_S)  # on a busy machine; of a statement that has a process of its own
 STREAM_S = 0.05  # wait for the end of a response that may have none
 PROGRESS_S = 30.0
 GROWTH_MIB = 200  # of this process, after the first tenth of the requests
@@ -120,6 +121,7 @@ def errors() -> Iterator[Errors]:
 def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
     """A server over a lake in memory, if possible: one in three requests changes the catalog, and waits for the disk."""
     monkeypatch.setattr(kafka, "ANSWER_S", 0.01)
+    monkeypatch.setattr(pool, "START_S", ANSWER_S)  # after which the response is 429
     monkeypatch.setattr(logging.getLogger("sqlglot"), "disabled", True)  # pytest keeps its warnings in memory
     with TemporaryDirectory(prefix="tailgate-requests-", dir=MEMORY if MEMORY.exists() else None) as folder:
         world = KsqldbWorld.filled(Path(folder) / "lake")
