@@ -39,6 +39,9 @@ def test_types_are_replaced_by_their_definitions(connection: psycopg.Connection[
     assert described[1] == ("home", shown.replace("VARCHAR", "VARCHAR(STRING)").replace("NUMBER INT", "NUMBER INTEGER"))
     connection.execute("CREATE STREAM streets AS SELECT id, CAST(home->street AS street) AS s FROM people EMIT CHANGES")
     connection.execute("INSERT INTO people VALUES ('a', STRUCT(street := STRUCT(name := 'x', number := 1), codes := ARRAY[1.5]))")
+    lines = [{"target": "people"}, {"id": "b", "home": {}}, {"id": "c", "home": {"street": {}}}]  # ksqlDB has no STRUCT()
+    status, _, body = api.request("POST", "/inserts-stream", b"\n".join(json.dumps(line).encode() for line in lines))
+    assert (status, [json.loads(line)["status"] for line in body.splitlines()]) == (200, ["ok", "ok"])
     assert rows(connection, "SELECT relname FROM pg_class WHERE relname IN ('street', 'people') ORDER BY 1") == [("people",)]
     connection.execute("DROP TYPE street")
     connection.execute("DROP TYPE IF EXISTS street")

@@ -94,6 +94,23 @@ def test_a_condition_that_is_nested_too_deeply_is_refused() -> None:
         Translator(Scope({"a": types.BOOLEAN}, ("v",)), aggregates=False).value(expression(KsqldbCursor(text)))
 
 
+def test_long_lists_are_no_deep_conditions() -> None:
+    """Regression: their characters counted, although they do not occur twice."""
+    listed = ", ".join(f"'{n:040}'" for n in range(3_000))
+    text = f"t IN ({listed}) OR a OR t = 'x'"
+    scope = Scope({"a": types.BOOLEAN, "t": types.VARCHAR}, ("v",))
+    assert Translator(scope, aggregates=False).where(expression(KsqldbCursor(text))).count("'") == 6_002
+
+
+def test_calls_of_replace_in_calls_of_replace_stay_short() -> None:
+    """Regression: the text was twice as long with each call."""
+    text = "t"
+    for _ in range(20):
+        text = f"REPLACE({text}, 'a', '')"
+    typed = Translator(Scope({"t": types.VARCHAR}, ("v",)), aggregates=False).value(expression(KsqldbCursor(text)))
+    assert typed.text.count("replace(") == 20
+
+
 def test_queries_of_earlier_versions_keep_their_values(engine: duckdb.DuckDBPyConnection) -> None:
     """A row of a table that leaves must have the values with which it came."""
     calls = (

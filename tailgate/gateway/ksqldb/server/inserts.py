@@ -166,6 +166,7 @@ def _literal(value: Any, schema: Document) -> str:
             return f"MAP({', '.join(f'{_literal(k, {})} := {_literal(v, inner)}' for k, v in value.items())})"
         case dict():
             fields = {f["name"].upper(): f for f in schema.get("fields") or ()}
+            value = value or dict.fromkeys([*fields][:1])  # all fields are NULL; ksqlDB has no STRUCT()
             members = ((fields.get(key.upper()), key, v) for key, v in value.items())
             return "STRUCT(" + ", ".join(f"{_field(f, key)} := {_literal(v, (f or {}).get('schema', {}))}" for f, key, v in members) + ")"
     raise ApiError(errors.BAD_REQUEST, f"Unsupported value: {value!r}")

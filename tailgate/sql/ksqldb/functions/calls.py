@@ -42,6 +42,8 @@ def call(name: str, arguments: Sequence[Typed], position: int, order: Sequence[s
     function = find(name, [a.type for a in arguments], position)
     if function.volatile:
         return volatile_call(name, order, position)
+    if function.of_literal and arguments[1].constant:
+        function = replace(function, template=function.of_literal)
     if function.aggregate:
         _check_constants(function, arguments, position)
     values = _coerced(function, arguments)

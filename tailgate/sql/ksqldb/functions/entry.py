@@ -30,6 +30,7 @@ class Function:
 
     - `may_fail`: its evaluation may raise an error although its arguments do not.
     - `json`: the template's value is a jsonb that contains the result.
+    - `of_literal`: the template if the second argument is a literal, other than NULL and an empty text; '' for the same one.
     - `volatile`: its value is not determined by its arguments: `functions.volatile` returns it, and the template is empty.
     - `does`: what DESCRIBE FUNCTION prints.
     """
@@ -44,6 +45,7 @@ class Function:
     json: bool = False
     variadic: bool = False
     volatile: bool = False
+    of_literal: str = ""
 
     def result_of(self, arguments: Sequence[TypeName]) -> TypeName:
         """Returns the type of the result."""

@@ -51,9 +51,10 @@ def _from_bytes(name: str, result: TypeName, does: str) -> list[Function]:
     ]
 
 
-# an empty part occurs around each character
+# an empty part occurs around each character; of a literal it is known that it is not empty, so that calls in calls stay short
 _AROUND = r"ksqldb_pattern_replace({0}, '', replace(replace({2}, '\', '\\'), '$', '\$'))"
-REPLACED = f"CASE WHEN {{1}} = '' THEN {_AROUND} ELSE replace({{0}}, {{1}}, {{2}}) END"
+_REPLACED = "replace({0}, {1}, {2})"
+_REPLACED_ANY = f"CASE WHEN {{1}} = '' THEN {_AROUND} ELSE {_REPLACED} END"
 BLANKS = quoted_text("".join(map(chr, range(1, ord(" ") + 1))))
 _CHR = "The character with a number, or with an escape such as \\u004b."
 _CONCAT, _CONCAT_WS = "The arguments in a row. NULL is left out.", "The arguments with a separator between them. NULL is left out."
@@ -95,7 +96,8 @@ STRINGS = (
           may_fail=True),
     Function("regexp_split_to_array", (t.VARCHAR, t.VARCHAR), TEXTS, "ksqldb_pattern_split({0}, {1})",
              "The parts of a text between matches.", may_fail=True),
-    _text("replace", (t.VARCHAR,) * 3, REPLACED, "The text with all occurrences of a part replaced."),
+    Function("replace", (t.VARCHAR,) * 3, t.VARCHAR, _REPLACED_ANY, "The text with all occurrences of a part replaced.",
+             of_literal=_REPLACED),
     *_pads("rpad", "The value with a padding after it, or cut, to a length."),
     Function("split", (t.VARCHAR, t.VARCHAR), TEXTS, "ksqldb_parts(ksqldb_split({0}, {1}))", "The parts of a text between delimiters."),
     Function("split", (t.BYTES, t.BYTES), TypeName("array", arguments=(t.BYTES,)), "ksqldb_split_bytes({0}, {1})",

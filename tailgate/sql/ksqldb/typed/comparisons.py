@@ -28,7 +28,7 @@ NAMES = {
 }
 EQUALITY = ("=", "<>", "is distinct from")
 EQUAL_ONLY = ("boolean", *types.STRUCTURES)
-OPERANDS_MAX = 100_000  # characters of the operands of AND or OR, in which those that may be NULL occur twice
+OPERANDS_MAX = 100_000  # characters of the operands of AND or OR that may be NULL, which occur twice
 
 
 def settled(condition: Typed) -> Typed:
@@ -131,11 +131,12 @@ def in_order(
     operands = [*map(settled, first), translated(last)]
     _check_boolean(sign, operands, operation.position)
     test, result = ("NOT ", "false") if sign == "and" else ("", "true")
-    whens = ""
+    whens, copied = "", 0
     for may_be_null, operand in zip(nullable, operands, strict=False):
         whens += f" WHEN {operand.text} IS NULL THEN NULL" if may_be_null else ""
         whens += f" WHEN {test}{operand.text} THEN {result}"
-    if len(whens) > OPERANDS_MAX:
+        copied += len(operand.text) if may_be_null else 0
+    if copied > OPERANDS_MAX:
         raise StatementTooComplex("condition is nested too deeply", position=operation.position)
     return condition(f"CASE{whens} ELSE {operands[-1].text} END", operands)
 
