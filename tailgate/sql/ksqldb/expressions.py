@@ -161,14 +161,15 @@ Expression: TypeAlias = (
 
 def walk(part: Any) -> Iterator[Any]:
     """Yields an expression, or each of a tuple of them, and all values below it, in pre-order."""
-    if isinstance(part, tuple):
-        for item in part:
-            yield from walk(item)
-        return
-    yield part
-    if is_dataclass(part):
-        for attribute in fields(part):
-            yield from walk(getattr(part, attribute.name))
+    parts = [part]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, tuple):
+            parts.extend(reversed(part))
+            continue
+        yield part
+        if is_dataclass(part):
+            parts.extend(getattr(part, attribute.name) for attribute in reversed(fields(part)))
 
 
 # ---- queries ---------------------------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from tailgate.sql.ksqldb.expressions import (
     Subscript,
     TypeName,
     WindowClause,
+    walk,
 )
 from tailgate.sql.ksqldb.parser import parse
 from tailgate.sql.ksqldb.statements import (
@@ -108,6 +109,12 @@ def test_types(text: str, value: TypeName) -> None:
     cursor = KsqldbCursor(text)
     assert type_name(cursor) == value
     cursor.finish()
+
+
+def test_parts_of_long_chains() -> None:
+    """Regression: each operand took two frames of Python's stack, also in the check of a statement for refused parts."""
+    parsed = expression(KsqldbCursor(" + ".join(f"(a * {n})" for n in range(2_000))))
+    assert [part.value for part in walk(parsed) if isinstance(part, Constant)] == list(range(2_000))
 
 
 STAR = (SelectItem(None),)
