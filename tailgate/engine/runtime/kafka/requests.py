@@ -121,7 +121,7 @@ def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[st
 def result(answer: concurrent.futures.Future[Any], wait: float | None = None) -> Any:
     """Returns the result of a request, which arrives within RESULT_S or `wait` seconds.
 
-    Raises KafkaException also if it does not, because this process gets no CPU: otherwise this would be an internal error, or end the engine.
+    Raises KafkaException also if it does not, because this process gets no CPU: without this it is an internal error, or ends the engine.
     """
     try:
         return answer.result(RESULT_S if wait is None else wait)
