@@ -301,7 +301,7 @@ class _Renderer:
         width = len(plan.input.columns)
         split = f"PARTITION BY {', '.join(map(self.scalar, plan.keys))} " if plan.keys else ""
         number = f"row_number() OVER ({split}{self._all_in_order(plan.order, width)})"
-        skipped = _rows("OFFSET", "2201X", self.scalar(plan.offset)) if plan.offset is not None else "0"
+        skipped = f"coalesce({_rows('OFFSET', '2201X', self.scalar(plan.offset))}, 0)" if plan.offset is not None else "0"
         conditions = [f"number > {skipped}"]
         if plan.count is not None:
             count = _rows("LIMIT", "2201W", self.scalar(plan.count))
@@ -361,7 +361,7 @@ ROWS_MAX = 1 << 61  # of LIMIT and of OFFSET: DuckDB's limit is twice as large, 
 
 
 def _rows(clause: str, sqlstate: str, count: str) -> str:
-    """Returns the SQL of a row count that fails with `sqlstate` if it is negative. One above ROWS_MAX is ROWS_MAX."""
+    """Returns the SQL of a row count that fails with `sqlstate` if it is negative. One above ROWS_MAX is ROWS_MAX; NULL remains."""
     if not count.isdecimal() or int(count) > ROWS_MAX:
-        count = f"least({count}, {ROWS_MAX})"
+        count = f"(CASE WHEN {count} > {ROWS_MAX} THEN {ROWS_MAX} ELSE {count} END)"  # least() would ignore NULL
     return f"(CASE WHEN {count} < 0 THEN error('[{sqlstate}] {clause} must not be negative') ELSE {count} END)"
