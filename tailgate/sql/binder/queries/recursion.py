@@ -50,17 +50,17 @@ def hinting_at(later: Sequence[exp.Expr]) -> Iterator[None]:
 
 
 def by_dependency(ctes: Sequence[exp.Expr]) -> list[exp.Expr]:
-    """Returns the queries of WITH RECURSIVE, each after those that it refers to, else in their order. Raises 0A000 for a cycle."""
-    waiting, order = list(ctes), list[exp.Expr]()
-    while waiting:
-        for cte in waiting:
+    """Returns the queries of WITH RECURSIVE, each after those that it refers to, in PostgreSQL's order. Raises 0A000 for a cycle."""
+    order = list(ctes)
+    for i in range(len(order)):
+        waiting = order[i:]
+        for j, cte in enumerate(waiting, i):
             part = written(cte) or cte.this
             if not any(_refers(part, other.alias) for other in waiting if other is not cte):
+                order[i], order[j] = order[j], order[i]
                 break
         else:
-            raise FeatureNotSupported("mutual recursion between WITH items is not implemented", position=position(waiting[0]))
-        waiting.remove(cte)
-        order.append(cte)
+            raise FeatureNotSupported("mutual recursion between WITH items is not implemented", position=position(order[i]))
     return order
 
 
@@ -169,7 +169,22 @@ def _nullable(join: Join) -> tuple[Relation, ...]:
 
 
 def _references(tree: exp.Expr, name: str) -> list[exp.Expr]:
-    return [t for t in tree.find_all(exp.Table) if t.name == name and not t.text("db")]
+    return [t for t in tree.find_all(exp.Table) if t.name == name and not t.text("db") and not _is_hidden(t, tree)]
+
+
+def _is_hidden(table: exp.Table, tree: exp.Expr) -> bool:
+    """Returns whether a table in a query is a query of a WITH inside of that query."""
+    inner: exp.Expr = table
+    while inner is not tree and (outer := inner.parent) is not None:
+        ctes: Sequence[exp.Expr] = ()
+        if isinstance(outer, exp.With):
+            ctes = outer.expressions if outer.args.get("recursive") else outer.expressions[: outer.expressions.index(inner)]
+        elif isinstance(clause := outer.args.get("with_"), exp.With) and clause is not inner:
+            ctes = clause.expressions
+        if any(cte.alias == table.name for cte in ctes):
+            return True
+        inner = outer
+    return False
 
 
 def _bare(tree: exp.Expr) -> exp.Expr:
