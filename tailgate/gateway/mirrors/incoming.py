@@ -65,6 +65,9 @@ class Incoming:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        self._release()  # otherwise they stay in memory if a snapshot ends, or begins again, after a statement that has failed
+
     def run(self, sql: str, rows: pa.Table, parameters: dict[str, object] | None = None) -> duckdb.DuckDBPyConnection:
         """Executes a statement that reads these rows. One with parameters is not prepared."""
         self._put(rows)
@@ -83,7 +86,8 @@ class Incoming:
         return self.connection.execute(f"EXECUTE {name}")
 
     def close(self) -> None:
-        """Removes the name and the prepared statements."""
+        """Removes the name and the prepared statements, and frees rows that no statement has read."""
+        self._release()  # first, because DuckDB refuses all statements in a transaction that has failed
         for name in self._prepared.values():
             self.connection.execute(f"DEALLOCATE {name}")
         self._prepared.clear()
@@ -91,7 +95,6 @@ class Incoming:
         if self._schema is not None:
             self._schema = None
             self.connection.unregister(self.name)
-        self._release()
 
     def _put(self, rows: pa.Table) -> None:
         """Makes the rows those of the stream."""

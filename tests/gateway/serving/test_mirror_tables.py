@@ -1,5 +1,7 @@
 """Tests that the table of a mirror has the rows of its changes, and that its statements use an index where they can."""
 
+import contextlib
+import gc
 import math
 from collections.abc import Iterator
 from decimal import Decimal
@@ -255,6 +257,37 @@ def test_prepared_statements_follow_the_table_and_the_form_of_the_rows(monkeypat
         change(range(3), pa.string())
         assert bag(mirror.rows(connection, shape)) == {(1, "a"): 1, (2, "3"): 1, (3, "c"): 1}
         assert len(prepared()) == 1
+
+
+@pytest.mark.parametrize("end", ["next rows", "close", "collection"])
+def test_rows_that_no_statement_has_read_are_freed(end: str) -> None:
+    """A statement may fail before it reads its rows. A snapshot that ends, or begins again, does not close its streams."""
+    gc.collect()
+    before = pa.total_allocated_bytes()
+    with duckdb.connect() as connection:
+        source = Incoming(connection)
+        with contextlib.suppress(duckdb.CatalogException):
+            source.run(f"INSERT INTO missing SELECT * FROM {source.name}", pa.table({"c": range(100_000)}))
+        assert pa.total_allocated_bytes() - before >= 800_000
+        if end == "next rows":
+            assert source.run(f"SELECT * FROM {source.name}", pa.table({"c": [1]})).fetchall() == [(1,)]
+        elif end == "close":
+            source.close()
+        else:
+            del source
+        assert pa.total_allocated_bytes() - before < 100_000
+
+
+def test_the_streams_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incoming, "KEPT_MAX", 2)
+    with duckdb.connect() as connection:
+        sources = incoming.Incomings(connection)
+        for key in (1, 2, 1, 3):
+            source = sources.of(key)
+            assert source.run(f"SELECT * FROM {source.name}", pa.table({"c": [key]})).fetchall() == [(key,)]
+        assert list(sources._kept) == [1, 3]
+        with pytest.raises(duckdb.CatalogException):
+            connection.execute("SELECT * FROM __incoming_2")
 
 
 @pytest.mark.parametrize("type", [FLOAT4, FLOAT8], ids=str)
