@@ -164,6 +164,14 @@ def collector() -> Iterator[None]:
     gc.unfreeze()
 
 
+def frozen_garbage() -> weakref.ref[Cycle]:
+    """Returns a reference to a cycle that a collection has frozen and that nothing else refers to."""
+    garbage.freeze_survivors()
+    cycle = Cycle()
+    gc.collect()
+    return weakref.ref(cycle)
+
+
 def check_examined_after_growth(alive: weakref.ref[Cycle], collect: Callable[[], object]) -> None:
     """Checks that garbage which is frozen is collected by the second full collection after the memory in use has grown."""
     gc.disable()
@@ -177,11 +185,7 @@ def check_examined_after_growth(alive: weakref.ref[Cycle], collect: Callable[[],
 
 @pytest.mark.usefixtures("collector")
 def test_survivors_of_a_full_collection_are_examined_again_when_the_memory_in_use_has_grown() -> None:
-    garbage.freeze_survivors()
-    cycle = Cycle()
-    alive = weakref.ref(cycle)
-    gc.collect()
-    del cycle
+    alive = frozen_garbage()
     gc.collect()
     assert alive() is not None, "the collector examines all objects each time"
     check_examined_after_growth(alive, gc.collect)
@@ -226,11 +230,7 @@ def test_a_collection_examines_few_new_objects() -> None:
 @pytest.mark.usefixtures("collector")
 def test_garbage_in_frozen_cycles_is_collected_when_memory_is_short() -> None:
     """Few objects may have many bytes, such as the rows of a result."""
-    garbage.freeze_survivors()
-    cycle = Cycle()
-    alive = weakref.ref(cycle)
-    gc.collect()
-    del cycle
+    alive = frozen_garbage()
     pressure = Pressure(Mock(memory=Memory(1 << 30), **{"budget.evict.return_value": 1}))
     pressure.look(1 << 29)
     assert alive() is not None
