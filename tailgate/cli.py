@@ -164,17 +164,22 @@ class _WithoutPandas(MetaPathFinder):
 
 
 def process() -> NoReturn:
-    """Runs the command of this process, and ends the process with the command's exit code.
+    """Runs the command of this process, and ends the process with the command's exit code."""
+    sys.meta_path.insert(0, _WithoutPandas())
+    run_and_end(main)
+
+
+def run_and_end(run: Callable[[], object]) -> NoReturn:
+    """Calls a function, and ends the process with the exit code that it returns or raises, or 0.
 
     Threads of native libraries may still run: delta-rs writes a table, DuckDB runs a query. A normal
     exit destroys the memory that they use, and they crash (SIGSEGV). So the process ends at once after
     Python's own exit functions.
     """
-    sys.meta_path.insert(0, _WithoutPandas())
     try:
-        code = main()
+        code = run()
     except SystemExit as exit:  # raised by argparse
-        code = exit.code if isinstance(exit.code, int) else 0
+        code = exit.code
     except BaseException:  # noqa: BLE001  # the traceback is for the log
         sys.excepthook(*sys.exc_info())
         code = 1
@@ -182,7 +187,7 @@ def process() -> NoReturn:
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)
+    os._exit(code if isinstance(code, int) else 0)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -248,6 +248,9 @@ def _become(request: Request, descriptors: list[int]) -> None:
 
 
 if __name__ == "__main__":
+    from tailgate.cli import run_and_end
+
     process = serve(int(sys.argv[1]))
     sys.argv = [process.module, *process.arguments]
-    runpy.run_module(process.module, run_name="__main__", alter_sys=True)
+    # At a normal exit, DuckDB waits for its thread, which a forked process does not have.
+    run_and_end(lambda: runpy.run_module(process.module, run_name="__main__", alter_sys=True))

@@ -103,6 +103,16 @@ def test_a_server_that_was_killed_is_started_again(tmp_path: Path, server: fork_
     assert [run(tmp_path, is_forked=forked)[1] for forked in (False, True)] == [4, 4]
 
 
+def test_a_process_with_duckdb_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: fork_server.Server) -> None:
+    monkeypatch.setattr(fork_server, "PRELOADED", dict.fromkeys(FORKED, ("duckdb",)))
+    process = subprocess.Popen(COMMAND, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        assert process.wait(timeout=30) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
 @pytest.mark.usefixtures("server")
 def test_an_ignored_interrupt(tmp_path: Path) -> None:
     """A shell without job control ignores SIGINT in processes in the background."""
