@@ -33,7 +33,7 @@ from tailgate.sql.plan.correlation import nodes
 
 def names_itself(cte: exp.Expr) -> bool:
     """Returns whether a query of a WITH clause, or a statement in it that writes, refers to itself."""
-    return _refers(written(cte) or cte.this, cte.alias)
+    return cte.alias in _referred(written(cte) or cte.this)
 
 
 @contextmanager
@@ -52,11 +52,12 @@ def hinting_at(later: Sequence[exp.Expr]) -> Iterator[None]:
 def by_dependency(ctes: Sequence[exp.Expr]) -> list[exp.Expr]:
     """Returns the queries of WITH RECURSIVE, each after those that it refers to, in PostgreSQL's order. Raises 0A000 for a cycle."""
     order = list(ctes)
+    needed = {cte.alias: _referred(written(cte) or cte.this) - {cte.alias} for cte in ctes}
     for i in range(len(order)):
         waiting = order[i:]
+        names = {cte.alias for cte in waiting}
         for j, cte in enumerate(waiting, i):
-            part = written(cte) or cte.this
-            if not any(_refers(part, other.alias) for other in waiting if other is not cte):
+            if names.isdisjoint(needed[cte.alias]):
                 order[i], order[j] = order[j], order[i]
                 break
         else:
@@ -64,16 +65,16 @@ def by_dependency(ctes: Sequence[exp.Expr]) -> list[exp.Expr]:
     return order
 
 
-def _refers(part: object, name: str) -> bool:
-    """Returns whether a query, a statement or a part of it refers to a relation. As in PostgreSQL, the table that it writes counts."""
+def _referred(part: object) -> set[str]:
+    """Returns the names that a query, a statement or a part of it refers to. As in PostgreSQL, the table that it writes counts."""
     match part:
         case exp.Expr():
-            return bool(_references(part, name))
+            return {table.name for table in _tables(part)}
         case Name():
-            return part.name == name and part.schema is None
+            return {part.name} if part.schema is None else set()
         case tuple():
-            return any(_refers(item, name) for item in part)
-    return is_dataclass(part) and any(_refers(getattr(part, field.name), name) for field in fields(part))
+            return set().union(*map(_referred, part))
+    return set().union(*(_referred(getattr(part, field.name)) for field in fields(part))) if is_dataclass(part) else set()
 
 
 def bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recursive:
@@ -169,7 +170,12 @@ def _nullable(join: Join) -> tuple[Relation, ...]:
 
 
 def _references(tree: exp.Expr, name: str) -> list[exp.Expr]:
-    return [t for t in tree.find_all(exp.Table) if t.name == name and not t.text("db") and not _is_hidden(t, tree)]
+    return [table for table in _tables(tree) if table.name == name]
+
+
+def _tables(tree: exp.Expr) -> list[exp.Table]:
+    """Returns the tables in a query whose names have no schema, and are not those of a WITH inside of the query."""
+    return [t for t in tree.find_all(exp.Table) if not t.text("db") and not _is_hidden(t, tree)]
 
 
 def _is_hidden(table: exp.Table, tree: exp.Expr) -> bool:
