@@ -151,6 +151,18 @@ def rows(lake: Lake, name: str) -> Counter[tuple[Any, ...]]:
     return out
 
 
+@contextmanager
+def stopped(*pids: int) -> Iterator[None]:
+    """Stops processes, which continue after the block."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
 def until(condition, timeout: float = 60.0) -> None:  # type: ignore[no-untyped-def]
     """Polls until the condition is true. Errors of Tailgate or the system count as false."""
     deadline = time.monotonic() + timeout

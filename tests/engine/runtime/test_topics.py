@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from tailgate.embedded.kafka import Kafka
 from tailgate.engine.runtime.kafka import requests
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers.reading import changes
-from testing.engine_process import EngineProcess, rows, until
+from testing.engine_process import EngineProcess, rows, stopped, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
@@ -152,10 +150,7 @@ def test_a_topic_recreated_between_two_ticks(world: World) -> None:
     world.send("swapped", "old", key="a")
     until(lambda: world.rows("swapped") == [("a", "old")])
     admin = AdminClient({"bootstrap.servers": world.kafka.address})
-    stopped = [world.engine.pid, world.engine.jvm]
-    for pid in stopped:
-        os.kill(pid, signal.SIGSTOP)
-    try:
+    with stopped(world.engine.pid, world.engine.jvm):
         admin.delete_topics(["swapped"])["swapped"].result(10)
         until(lambda: "swapped" not in admin.list_topics().topics)
         world.kafka.create_topic("swapped")
@@ -164,9 +159,6 @@ def test_a_topic_recreated_between_two_ticks(world: World) -> None:
         for key in "bcd":
             producer.produce("swapped", b"new", key)
         assert producer.flush(30) == 0
-    finally:
-        for pid in stopped:
-            os.kill(pid, signal.SIGCONT)
     until(lambda: world.status("swapped")["status"] == "stalled")
     assert "was deleted and recreated" in world.status("swapped")["error"]
     assert world.rows("swapped") == [("a", "old")]

@@ -5,12 +5,9 @@ A backfill starts again, and a live source stalls until the loss is accepted.
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -18,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.lake.errors import TailgateError
-from testing.engine_process import until
+from testing.engine_process import stopped, until
 from tests.engine.runtime.test_topics import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
@@ -45,17 +42,6 @@ def produce(world: World, topic: str, begin: int, end: int) -> None:
     for n in range(begin, end):
         world.producer.produce(topic, str(n).encode())
     assert world.producer.flush(30) == 0
-
-
-@contextmanager
-def stopped(*pids: int) -> Iterator[None]:
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
 
 
 def test_a_fill_begins_again_at_the_new_head(world: World) -> None:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
-from testing.engine_process import until
+from testing.engine_process import stopped, until
 from tests.embedded.sockets import descendants
 from tests.operations.system import System
 from tests.operations.watch.receiver import Receiver
@@ -52,14 +49,9 @@ class Alerted(System):
     def _pids(self, words: str) -> list[int]:
         return [pid for pid, command in descendants(self.process.pid).items() if words in command and not command.startswith("/bin/sh")]
 
-    @contextlib.contextmanager
-    def unrepaired(self) -> Iterator[None]:
+    def unrepaired(self) -> contextlib.AbstractContextManager[None]:
         """Stops the supervisor, so that it starts no process again."""
-        os.kill(self.process.pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            os.kill(self.process.pid, signal.SIGCONT)
+        return stopped(self.process.pid)
 
     def fires(self, alert: str, key: str | None = None) -> None:
         """Waits until an alert fires, at most RAISED_S."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tailgate.embedded.kafka import Kafka
-from testing.engine_process import until
+from testing.engine_process import stopped, until
 from tests.operations.watch.alerted import RAISED_S, REPAIRED_S, Alerted
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
@@ -95,12 +95,8 @@ def test_a_tick_that_does_not_end(system: Alerted) -> None:
 def test_a_process_that_is_stopped(process: str, alert: str, system: Alerted) -> None:
     """A stopped process answers nothing, but its id exists."""
     system.receiver.clear()
-    pid = system.pid(process)
-    os.kill(pid, signal.SIGSTOP)
-    try:
+    with stopped(system.pid(process)):
         until(lambda: any("fired" in system.receiver.events(name) for name in (alert, "ticks_stopped")), RAISED_S)
-    finally:
-        os.kill(pid, signal.SIGCONT)
     until(lambda: all(events[-1] == "resolved" for events in system.receiver.all_events()), REPAIRED_S)
 
 

@@ -28,7 +28,7 @@ from tailgate.embedded.registry import Registry
 from tailgate.lake.folder import Lake
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.operations.watch.checks import CLOCK_AHEAD_MAX_MS
-from testing.engine_process import until
+from testing.engine_process import stopped, until
 from tests.docs.pages import DOCS
 from tests.operations.watch.alerted import RAISED_S, REPAIRED_S, Alerted
 from tests.operations.watch.receiver import Receiver
@@ -76,12 +76,9 @@ class Staged(Alerted):
     @contextlib.contextmanager
     def stopped_registry(self) -> Iterator[None]:
         schema = self.register()
-        os.kill(self.registry.pid, signal.SIGSTOP)
-        try:
+        with stopped(self.registry.pid):
             self.send_typed(schema)
             yield
-        finally:
-            os.kill(self.registry.pid, signal.SIGCONT)
 
     @contextlib.contextmanager
     def killed(self, words: str) -> Iterator[None]:
@@ -93,12 +90,8 @@ class Staged(Alerted):
     @contextlib.contextmanager
     def stopped(self, words: str) -> Iterator[None]:
         pid = self.pid(words)
-        with self.unrepaired():
-            os.kill(pid, signal.SIGSTOP)
-            try:
-                yield
-            finally:
-                os.kill(pid, signal.SIGCONT)
+        with self.unrepaired(), stopped(pid):
+            yield
 
     @contextlib.contextmanager
     def broken_lease(self) -> Iterator[None]:
@@ -120,13 +113,8 @@ class Staged(Alerted):
             until(lambda: not self.kafka.running(), 20)
             self.kafka.start()
 
-    @contextlib.contextmanager
-    def stopped_broker(self) -> Iterator[None]:
-        os.kill(self.kafka.pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            os.kill(self.kafka.pid, signal.SIGCONT)
+    def stopped_broker(self) -> contextlib.AbstractContextManager[None]:
+        return stopped(self.kafka.pid)
 
     @contextlib.contextmanager
     def division_by_zero(self) -> Iterator[None]:
