@@ -21,8 +21,9 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import Entry, Header
 
 KEPT = 2000  # entries: five minutes at six ticks a second; the log never removes younger ones
-KEPT_BYTES = 64 << 20  # of decoded and derived data, checked at each CHECKED_EVERY-th entry; a larger entry is served and evicted first
-CHECKED_EVERY = 16
+KEPT_BYTES = 64 << 20  # of headers, bodies, decoded and derived data; a larger entry is served and evicted first
+CHECKED_EVERY = 16  # entries, after which the bytes are added; sooner after one with more than its share of KEPT_BYTES
+HEADER_FACTOR = 10  # memory of a decoded header per byte
 QUICK_BYTES = 64 << 10  # up to this size the event loop decodes a section itself: 50 µs, the cost of a thread switch
 TIMES_KEPT = 100_000  # entry times, 16 bytes each: a follower's first entry is found without reading the log
 
@@ -54,6 +55,10 @@ class CachedEntry:
         self._memo: dict[Hashable, pa.Table | None] = {}
         self._shared: dict[Hashable, Any] = {}
         self._lock = threading.Lock()
+        self._has_body = False  # whether the body is counted
+        self.size.grow(HEADER_FACTOR * entry.head)
+        if entry.is_loaded:
+            self._count_body()
 
     def changes(self, relation: int) -> pa.Table | None:
         """Returns the net changes of a relation, or None if it did not change."""
@@ -63,8 +68,22 @@ class CachedEntry:
         with self._lock:
             if relation not in self._memo:
                 self._memo[relation] = self._entry.read(section)
-                self.size.grow(section.length)
+                if section.file is None:
+                    self._count_body()
+                else:
+                    self.size.grow(section.length)
             return self._memo[relation]
+
+    @property
+    def length(self) -> int:
+        """Returns the bytes of the entry, also those that are not in memory."""
+        return self._entry.head + self._entry.body_bytes + sum(s.length for s in self._sections.values() if s.file is not None)
+
+    def _count_body(self) -> None:
+        """Counts the body, which is in memory as a whole and of which the decoded sections are parts."""
+        if not self._has_body:
+            self._has_body = True
+            self.size.grow(self._entry.body_bytes)
 
     def bytes_of(self, relation: int) -> int:
         """Returns the size of the changes of a relation."""
@@ -117,7 +136,7 @@ class Entries:
             self.note(entry.header)
             if len(self._known) > KEPT:
                 self._known.popitem(last=False)
-            if entry.header.n % CHECKED_EVERY == 0:
+            if entry.header.n % CHECKED_EVERY == 0 or cached.length > self._most // CHECKED_EVERY:
                 self._forget(sum(k.size.bytes for k in self._known.values()), self._most)
             return cached
 

@@ -10,6 +10,7 @@ has been removed from the log, the follower ends with an error. It never skips a
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ import pyarrow as pa
 
 from tailgate.gateway.mirrors.entries import CachedEntry, Entries
 from tailgate.gateway.mirrors.snapshots import error_of
+from tailgate.gateway.resources.budgets import TASK_BUDGET, Charge
 from tailgate.gateway.serving.feeds import Feed
 from tailgate.gateway.serving.progress import Progress
 from tailgate.lake.catalog import Item
@@ -102,6 +104,34 @@ class Failing:
             raise error
 
 
+class Withheld:
+    """The changes of times at which a view had errors, charged to the session that follows it."""
+
+    def __init__(self) -> None:
+        self._parts: list[pa.Table] = []
+        self._held = Charge(TASK_BUDGET.get())
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def add(self, changes: pa.Table | None) -> None:
+        """Adds the changes of a time, None for no changes. Raises 53200 if the session's budget does not allow it."""
+        if changes is not None:
+            self._held.add(changes.nbytes)
+            self._parts.append(changes)
+
+    def taken(self) -> pa.Table:
+        """Removes the changes and returns their sum."""
+        changes = total(self._parts, self._parts[0].schema)
+        self.close()
+        return changes
+
+    def close(self) -> None:
+        """Removes the changes."""
+        self._parts.clear()
+        self._held.set(0)
+
+
 async def follow(
     feed: Feed,
     entries: Entries,
@@ -121,43 +151,42 @@ async def follow(
     n = await run_in_thread(entries.at, after)
     failing = Failing(feed.items)
     await run_in_thread(_errors_at, feed, failing, after)
-    withheld: list[pa.Table] = []  # changes of times at which a view had errors
-    if not patient:
-        failing.check()
-    if snapshot:
-        rows = await run_in_thread(feed.rows, n, after)
-        if failing.error is None:
-            yield Batch(after, rows, n=n)
-        else:
-            withheld.append(rows)
-    if not feed.items:
-        return
-    while True:
-        read: int | None = None  # the time that was read and not yet yielded
-        newest = progress.state.n
-        while n < newest:
-            entry = entries.recent(n + 1) or await run_in_thread(entries.get, n + 1)
-            n += 1
-            read = entry.header.time
-            _check_drop(feed, entry)
-            failing.read(entry)
-            if not patient:
-                failing.check()
-            table = await _delta(feed, entry, run_in_thread)
-            if failing.error is not None:
-                withheld += [] if table is None else [table]
-            elif withheld:
-                table = total([*withheld, *([] if table is None else [table])], withheld[0].schema)
-                withheld.clear()
-                yield Batch(read, table, n=n)
-                read = None
-            elif table is not None and table.num_rows:
-                yield Batch(read, table, entry, feed.key, n)
-                read = None
-        failing.check()
-        if read is not None:
-            yield Batch(read, None, n=n)
-        await progress.wait_entry(n)
+    with contextlib.closing(Withheld()) as withheld:
+        if not patient:
+            failing.check()
+        if snapshot:
+            rows = await run_in_thread(feed.rows, n, after)
+            if failing.error is None:
+                yield Batch(after, rows, n=n)
+            else:
+                withheld.add(rows)
+        if not feed.items:
+            return
+        while True:
+            read: int | None = None  # the time that was read and not yet yielded
+            newest = progress.state.n
+            while n < newest:
+                entry = entries.recent(n + 1) or await run_in_thread(entries.get, n + 1)
+                n += 1
+                read = entry.header.time
+                _check_drop(feed, entry)
+                failing.read(entry)
+                if not patient:
+                    failing.check()
+                table = await _delta(feed, entry, run_in_thread)
+                if failing.error is not None:
+                    withheld.add(table)
+                elif withheld:
+                    withheld.add(table)
+                    yield Batch(read, withheld.taken(), n=n)
+                    read = None
+                elif table is not None and table.num_rows:
+                    yield Batch(read, table, entry, feed.key, n)
+                    read = None
+            failing.check()
+            if read is not None:
+                yield Batch(read, None, n=n)
+            await progress.wait_entry(n)
 
 
 async def _delta(feed: Feed, entry: CachedEntry, run_in_thread: RunInThread) -> pa.Table | None:

@@ -188,12 +188,22 @@ def decode_header(line: bytes | memoryview) -> Header:
 class Entry:
     """An entry that was read. Its changes are read only when needed.
 
-    `body` returns the bytes after the header. `store` has the sections in separate objects.
+    `body` returns the bytes after the header. `store` has the sections in separate objects. `head`: the bytes of the header. `is_loaded`:
+    the body is in memory before it is read.
     """
 
     header: Header
     body: Callable[[], pa.Buffer]
     store: Store
+    head: int
+    is_loaded: bool
+
+    @property
+    def body_bytes(self) -> int:
+        """Returns the bytes of `body`, without reading them."""
+        header = self.header
+        parts = (*(s for s in header.relations if s.file is None), *header.repeated, *header.state_files)
+        return max((part.offset + part.length for part in parts), default=0)
 
     def changes(self, relation: int) -> pa.Table | None:
         """Returns the net changes of a relation, with `__weight` last; None if it did not change."""

@@ -255,11 +255,11 @@ class Log:
             except FileNotFoundError:  # the entry has moved into a segment
                 return self.read(n).body()
 
-        return Entry(decode_header(line), body, self._store)
+        return Entry(decode_header(line), body, self._store, len(line), is_loaded=False)
 
     def _from_buffer(self, raw: pa.Buffer) -> Entry:
         line = first_line(raw)
-        return Entry(decode_header(line), lambda: raw.slice(len(line)), self._store)
+        return Entry(decode_header(line), lambda: raw.slice(len(line)), self._store, len(line), is_loaded=True)
 
 
 @dataclass(frozen=True, slots=True)

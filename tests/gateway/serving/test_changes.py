@@ -7,9 +7,12 @@ import weakref
 
 import pytest
 
+from tailgate.gateway.mirrors.entries import CachedEntry, Entries
+from tailgate.gateway.resources.budgets import TASK_BUDGET, Budget
 from tailgate.gateway.results.tail import SharedRows
 from tailgate.gateway.serving.following import Batch
-from tailgate.lake.errors import ObjectNotInPrerequisiteState, UndefinedTable, of
+from tailgate.lake.errors import ObjectNotInPrerequisiteState, OutOfMemory, UndefinedTable, of
+from tailgate.lake.log.log import Log
 from tailgate.lake.types import INT8, TEXT
 from tailgate.sql.authorization import Followed, shared
 from tests.gateway.serving.model_lake import ModelLake, bag, serving, unready
@@ -256,3 +259,52 @@ def test_many_followers_decode_an_entry_once(model: ModelLake, run, monkeypatch:
             assert all(b is batches[0] or b.table is batches[0].table for b in batches)
 
     run(work)
+
+
+def test_changes_that_wait_for_a_failing_view_are_charged(model: ModelLake, run) -> None:
+    """A subscription that is far behind must not read all changes up to the end of the error into memory."""
+
+    async def work() -> None:
+        item = model.create("v", NARROW)
+        start = model.tick({item.id: [((0, "a"), 1)]})
+        model.tick({item.id: [((i, "b"), 1) for i in range(1, 1000)], item.errors: [(("22012", "division by zero"), 1)]})
+        healed = model.tick({item.errors: [(("22012", "division by zero"), -1)]})
+        async with serving(model) as server:
+            for limit, allowed in ((1 << 20, True), (1 << 10, False)):
+                budget = Budget("the session", limit)
+                token = TASK_BUDGET.set(budget)
+                stream = server.followers.changes(shared(Followed(item)), after=start, snapshot=False, patient=True)
+                if allowed:
+                    assert sum(bag((await take(stream, healed))[-1].table).values()) == 999
+                else:
+                    with pytest.raises(OutOfMemory):
+                        await take(stream, healed)
+                await stream.aclose()
+                TASK_BUDGET.reset(token)
+                assert budget.used == 0
+
+    run(work)
+
+
+def test_entries_are_counted_as_they_are_in_memory(model: ModelLake) -> None:
+    """An entry that the engine has sent is in memory as a whole, with the parts that no follower reads."""
+    item = model.create("v", NARROW)
+    budget = Budget("the gateway", 400 << 10)
+    entries, log = Entries(model.lake, budget), Log(model.lake.store)
+    log.looks = False
+    for number in range(40):
+        model.tick({item.id: [((number, "x" * 20_000), 1)]})
+        n = model.writer.newest.n
+        content = model.lake.store.get(f"log/{n}").to_pybytes()
+        log.receive(n, content)
+        entry = entries.add(log.read(n))
+        size = entry.size.bytes
+        assert 20_000 < len(content) - 100 < size < len(content) + 10_000
+        entry.changes(item.id)
+        assert entry.size.bytes == size
+    assert 20_000 < budget.used <= budget.limit // 4
+    assert entries.recent(n) is not None and entries.recent(n - 10) is None
+    stored = CachedEntry(Log(model.lake.store).read(n))
+    assert stored.size.bytes < 10_000
+    stored.changes(item.id)
+    assert stored.size.bytes == size
