@@ -41,6 +41,10 @@ class Counter:
     def add(self, *labels: str, by: float = 1) -> None:
         self._values[labels] = self._values.get(labels, 0) + by
 
+    def remove(self, *labels: str) -> None:
+        """Removes the sum of these labels, if there is one."""
+        self._values.pop(labels, None)
+
     def series(self) -> dict[Labels, float]:
         return dict(self._values)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 
 import duckdb
@@ -26,11 +27,30 @@ Reading = Callable[[Collection[int]], AbstractContextManager[None]]
 
 
 class Copies:
-    """The copies of the tables of mirrors. `lock`, `reading`: of the mirrors. `catch_up` leaves few entries to the holder of the lock."""
+    """The copies of the tables of mirrors, which `filling` runs.
 
-    def __init__(self, sandbox: Sandbox, tables: Tables, lock: AbstractContextManager[object], reading: Reading, catch_up: CatchUp) -> None:
-        self._sandbox, self._tables, self._lock = sandbox, tables, lock
+    `lock`, `reading`: of the mirrors. `catch_up` leaves few entries to the holder of the lock.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        tables: Tables,
+        filling: Executor,
+        lock: AbstractContextManager[object],
+        reading: Reading,
+        catch_up: CatchUp,
+    ) -> None:
+        self._sandbox, self._tables, self._filling, self._lock = sandbox, tables, filling, lock
         self._reading, self._catch_up = reading, catch_up
+
+    def begin(self, mirrors: Iterable[Mirrored]) -> None:
+        """Starts to copy those tables of changed mirrors that need it. The holder of the lock calls it."""
+        for entry in mirrors:
+            for table in entry.tables.values():
+                if table.is_outgrown:
+                    table.is_being_copied = True
+                    self._filling.submit(self.copy, entry, table)
 
     def copy(self, entry: Mirrored, table: Table) -> None:
         """Replaces a table by a copy."""

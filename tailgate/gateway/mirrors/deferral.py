@@ -27,6 +27,7 @@ EAGER_S = 5.0  # after a statement has read a table, in which the changes of eac
 ENTRIES_MAX = 64  # of which a table lacks the changes
 ROWS_MAX = 1_000  # changes that a table lacks: to apply them takes some milliseconds, maybe in the event loop
 BYTES_MAX = 256 << 10  # of these changes, which are in memory in addition to the table
+READ_MAX = 10_000  # relations whose last reader is known, before those that were read before EAGER_S are forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,8 @@ class Deferral:
                 self._readers[relation] -= 1
                 if not self._readers[relation]:
                     del self._readers[relation]
+            if len(self._read_at) > READ_MAX:  # a statement may end after the mirror that it has read was dropped
+                self._read_at = {relation: at for relation, at in self._read_at.items() if now - at < EAGER_S}
 
     def due(self, waiting: Mapping[int, Sequence[pa.Table]], always: Collection[int]) -> dict[int, Sequence[pa.Table]]:
         """Returns the changes that are applied now, by relation, with those that were deferred before. Defers the others.

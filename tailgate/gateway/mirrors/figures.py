@@ -35,6 +35,11 @@ class Figures:
         self.rows.add(str(relation), by=rows)
         self.bytes.add(str(relation), by=size)
 
+    def dropped(self, relation: int) -> None:
+        """Forgets a relation that was dropped."""
+        self.rows.remove(str(relation))
+        self.bytes.remove(str(relation))
+
     def shown(self, headers: Iterable[Header], began_ns: int) -> None:
         """Observes the delay of entries that the mirrors show from now on. `began_ns`: when they began to read them."""
         now = time.time()

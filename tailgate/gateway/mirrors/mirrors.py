@@ -29,7 +29,7 @@ from tailgate.gateway.mirrors.deferral import CLOCK, Deferral
 from tailgate.gateway.mirrors.entries import CachedEntry, Entries
 from tailgate.gateway.mirrors.figures import Figures
 from tailgate.gateway.mirrors.mirrored import Mirrored
-from tailgate.gateway.mirrors.sandbox import Sandbox
+from tailgate.gateway.mirrors.sandbox import Sandbox, transaction
 from tailgate.gateway.mirrors.state import Catalogs, State
 from tailgate.gateway.mirrors.tables import Table, Tables
 from tailgate.lake.catalog import Catalog, Item, ViewErrors
@@ -61,12 +61,13 @@ class Mirrors:
         self._totals: dict[int, int] = {}  # relation of errors → sum of weights
         self._changed: dict[int, int] = {}  # relation → time of its last change
         self._lock = threading.RLock()  # guards the four above; only its holder writes mirrors
+        self._are_outdated = False  # a transaction that changes mirrors is open or has failed
         self._writer = sandbox.cursor()
         self._tables = Tables(self._writer)
         self.deferral = Deferral()
-        self._copies = Copies(sandbox, self._tables, self._lock, self.reading, self._catch_up)
         self.figures = Figures()
         self._filling = ThreadPoolExecutor(FILLS_AT_ONCE, "tailgate-fill")
+        self._copies = Copies(sandbox, self._tables, self._filling, self._lock, self.reading, self._catch_up)
         self._clock_lists: list[list[int]] | None = None  # those of the clock since the last commit, None if they are not known
         self._wake = Wake(lake)
         self._stopping = threading.Event()
@@ -124,8 +125,9 @@ class Mirrors:
         entry = self._mirrored.get(relation)
         return None if entry is None else entry.tables.get(relation)
 
-    def moving(self) -> frozenset[int]:
-        return frozenset(r for r, m in self._mirrored.items() if m.moving)
+    def moving(self, ended: Collection[Mirrored] = ()) -> frozenset[int]:
+        """Returns the mirrored relations, without those of some mirrors."""
+        return frozenset(r for r, m in self._mirrored.items() if m.moving and m not in ended)
 
     def use(self, relations: Iterable[int]) -> bool:
         """Returns whether all relations are mirrored, which this uses."""
@@ -166,10 +168,6 @@ class Mirrors:
                 self._filling.submit(self._fill, entry)
             return entry
 
-    def _remove(self, entry: Mirrored) -> None:
-        for id in [id for id, other in self._mirrored.items() if other is entry]:
-            del self._mirrored[id]
-
     def _fill(self, entry: Mirrored) -> None:
         """Fills a mirror on a fill thread, catches up with the log, and makes it readable."""
         shapes = [entry.shape] + ([mirror.errors_shape(entry.item)] if entry.item.errors else [])
@@ -202,7 +200,7 @@ class Mirrors:
         except BaseException as error:  # noqa: BLE001  # raised to the callers that wait for `ready`
             self._discard(connection, tables)
             with self._lock:
-                self._remove(entry)
+                self._dropped([entry])
             entry.ready.set_exception(error)
         finally:
             connection.close()
@@ -230,16 +228,6 @@ class Mirrors:
             connection.rollback()
         for table in tables:
             self._tables.drop(connection, table)
-
-    # --- copies
-
-    def _begin_copies(self, relations: Iterable[int]) -> None:
-        """Starts to copy those tables of changed relations that need it. The holder of the lock calls it."""
-        for entry in [m for m in set(map(self._mirrored.get, relations)) if m is not None and m.moving]:
-            for table in entry.tables.values():
-                if table.is_outgrown:
-                    table.is_being_copied = True
-                    self._filling.submit(self._copies.copy, entry, table)
 
     # --- following
 
@@ -269,7 +257,8 @@ class Mirrors:
             return False
         with self._lock:
             self.state = state = self._move(batch)
-            self._begin_copies(frozenset[int]().union(*(cached.relations for cached in batch)))
+            changed = frozenset[int]().union(*(cached.relations for cached in batch))
+            self._copies.begin(m for m in set(map(self._mirrored.get, changed)) if m is not None and m.moving)
         self.figures.shown((cached.header for cached in batch), began_ns)
         self._advanced(state)
         self._wake.seen(state.n)
@@ -278,8 +267,8 @@ class Mirrors:
     def _apply_deferred(self, relations: Collection[int] | None) -> None:
         """Applies the deferred changes of relations, and sets the clock to the state."""
         with self._lock:
-            lacking = self.deferral.lacking(relations)
-            with self._transaction([]):
+            with self._transaction():
+                lacking = self.deferral.lacking(relations)
                 for relation in lacking.keys() - {CLOCK}:
                     self._tables.apply(self._writer, self._mirrored[relation].tables[relation], lacking[relation])
                 lists = self._set_clock(self._writer, self.state)
@@ -287,25 +276,21 @@ class Mirrors:
             self.deferral.applied((*lacking, CLOCK))
 
     @contextlib.contextmanager
-    def _transaction(self, ended: list[Mirrored]) -> Iterator[None]:
-        """Provides a transaction that changes mirrors. If it fails, all mirrors are dropped, also those that it has added to `ended`."""
-        self._writer.begin()
-        try:
+    def _transaction(self) -> Iterator[None]:
+        """Provides a transaction that changes mirrors. After one that has failed, the next one drops all mirrors first."""
+        self._drop_outdated()
+        self._are_outdated = True
+        with transaction(self._writer):
             yield
-            self._writer.commit()
-        except BaseException:
-            with contextlib.suppress(duckdb.Error):  # a COMMIT that fails has ended the transaction
-                self._writer.rollback()
-            self._forget_all(ended)
-            raise
+        self._are_outdated = False
 
     def _move(self, batch: list[CachedEntry]) -> State:
         """Applies entries to all mirrors in one transaction; returns the new state."""
         catalog, catalog_n = self.state.catalog, self.state.catalog_n
         header, anew = batch[-1].header, frozenset[int]()
-        tables = {relation: table for m in self._mirrored.values() if m.moving for relation, table in m.tables.items()}
-        ended, waiting = list[Mirrored](), dict[int, list[pa.Table]]()  # `waiting`: by relation, its changes
-        with self._transaction(ended):
+        waiting = dict[int, list[pa.Table]]()  # by relation, its changes
+        with self._transaction():
+            tables = {relation: table for m in self._mirrored.values() if m.moving for relation, table in m.tables.items()}
             for cached in batch:
                 if cached.header.catalog is not None:
                     catalog, catalog_n = catalog.apply(cached.header.catalog), cached.header.n
@@ -319,16 +304,18 @@ class Mirrors:
             due = self.deferral.due({relation: waiting[relation] for relation in waiting.keys() & tables.keys()}, self._errors_of)
             for relation in due.keys() - {CLOCK}:
                 self._tables.apply(self._writer, tables[relation], due[relation])
-            ended += [m for m in self._mirrored.values() if m.moving and (m.item.id in anew or m.has_changed_form(catalog))]
-            for entry in ended:
-                self._drop(entry)
-            state, lists = State(header.n, header.time, catalog, catalog_n, self._failing(), header.inbox), self._clock_lists
+            ended = {m for m in self._mirrored.values() if m.moving and (m.item.id in anew or m.has_changed_form(catalog))}
+            self._drop_tables(ended)
+            state, lists = State(header.n, header.time, catalog, catalog_n, self._failing(ended), header.inbox), self._clock_lists
             if CLOCK in due:
-                lists = self._set_clock(self._writer, state)
+                lists = self._set_clock(self._writer, state, ended)
             self._catalogs.keep(state)  # before the new clock becomes visible
         self._clock_lists = lists
         self.deferral.applied(due)
-        self.deferral.forget(relation for entry in ended for relation in entry.tables)
+        self._dropped(ended)
+        for id in {id for cached in batch if cached.header.catalog is not None for id in cached.header.catalog.drop}:
+            self._changed.pop(id, None)
+            self.figures.dropped(id)
         return state
 
     def _counted(self, relation: int, cached: CachedEntry) -> pa.Table:
@@ -340,12 +327,16 @@ class Mirrors:
             self._totals[relation] += pc.sum(changes.column(WEIGHT)).as_py() or 0
         return changes
 
-    def _failing(self) -> frozenset[int]:
-        return frozenset(self._errors_of[r] for r, total in self._totals.items() if total > 0)
+    def _failing(self, ended: Collection[Mirrored] = ()) -> frozenset[int]:
+        dropped = {entry.item.errors for entry in ended}
+        return frozenset(self._errors_of[r] for r, total in self._totals.items() if total > 0 and r not in dropped)
 
-    def _set_clock(self, connection: duckdb.DuckDBPyConnection, state: State) -> list[list[int]]:
-        """Sets the clock to a state, and returns its lists, which are not known before the commit if they change."""
-        lists = [sorted(self.moving()), sorted(self._failing())]
+    def _set_clock(self, connection: duckdb.DuckDBPyConnection, state: State, ended: Collection[Mirrored] = ()) -> list[list[int]]:
+        """Sets the clock to a state, and returns its lists, which are not known before the commit if they change.
+
+        `ended`: mirrors that the transaction drops.
+        """
+        lists = [sorted(self.moving(ended)), sorted(self._failing(ended))]
         if changed := lists != self._clock_lists:
             self._clock_lists = None
         clock.set_clock(connection, state, lists if changed else None)
@@ -353,19 +344,25 @@ class Mirrors:
 
     # --- forgetting
 
-    def _drop(self, entry: Mirrored) -> None:
-        for table in entry.tables.values():
-            self._tables.drop(self._writer, table)
-        if entry.item.errors:
-            self._totals.pop(entry.item.errors, None)
-            self._errors_of.pop(entry.item.errors, None)
-        entry.moving = False
-        self._remove(entry)
+    def _drop_tables(self, entries: Iterable[Mirrored]) -> None:
+        for entry in entries:
+            for table in entry.tables.values():
+                self._tables.drop(self._writer, table)
+
+    def _dropped(self, entries: Collection[Mirrored]) -> None:
+        """Removes mirrors whose tables were dropped."""
+        for entry in entries:
+            if entry.item.errors:
+                self._totals.pop(entry.item.errors, None)
+                self._errors_of.pop(entry.item.errors, None)
+            entry.moving = False
+        self._mirrored = {id: entry for id, entry in self._mirrored.items() if entry not in entries}
+        self.deferral.forget(relation for entry in entries for relation in entry.tables)
 
     def _drop_unused(self) -> None:
         """Drops mirrors that were not used for UNUSED_AFTER seconds."""
         limit = clocks.monotonic() - UNUSED_AFTER
-        unused = [m for m in list(self._mirrored.values()) if m.moving and m.used < limit]
+        unused = {m for m in list(self._mirrored.values()) if m.moving and m.used < limit}
         if unused:
             with self._lock:
                 self._forget(unused)
@@ -376,7 +373,8 @@ class Mirrors:
         assert newest is not None
         catalog = self._lake.catalog_at(newest.n)
         with self._lock:
-            self._forget_all()
+            self._are_outdated = True
+            self._drop_outdated()
             self._changed = dict.fromkeys(catalog.items, newest.time)
             self._entries.note(newest)
             self.state = State(newest.n, newest.time, catalog, newest.catalog_version, inbox=newest.inbox)
@@ -385,16 +383,16 @@ class Mirrors:
         self.figures.newest = newest
         self._advanced(self.state)
 
-    def _forget_all(self, ended: Iterable[Mirrored] = ()) -> None:
-        """Drops all mirrors after a failure; the next use fills them again. `ended`: those that the failed transaction has dropped."""
-        self._forget({*(m for m in self._mirrored.values() if m.moving), *ended})
+    def _drop_outdated(self) -> None:
+        """Drops all mirrors if a transaction has failed, because the counts of their tables may be wrong. The next use fills them."""
+        if self._are_outdated:
+            self._forget({m for m in self._mirrored.values() if m.moving})
+            self._are_outdated = False
 
     def _forget(self, entries: Collection[Mirrored]) -> None:
-        try:
-            self._writer.begin()
-            for entry in entries:
-                self._drop(entry)
-            self._set_clock(self._writer, self.state)
-            self._writer.commit()
-        finally:
-            self.deferral.forget(relation for entry in entries for relation in entry.tables)
+        """Drops mirrors. If that fails, all of them remain."""
+        with transaction(self._writer):
+            self._drop_tables(entries)
+            lists = self._set_clock(self._writer, self.state, entries)
+        self._clock_lists = lists
+        self._dropped(entries)

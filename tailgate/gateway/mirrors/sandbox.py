@@ -7,10 +7,11 @@ from a bound plan, so the sandbox is the second line of defense.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -48,6 +49,19 @@ class Sandbox:
     def close(self) -> None:
         self.connection.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Runs the block in a transaction, which is undone if the block or its COMMIT fails."""
+    connection.begin()
+    try:
+        yield
+        connection.commit()
+    except BaseException:
+        with contextlib.suppress(duckdb.Error):  # a COMMIT that fails has ended the transaction
+            connection.rollback()
+        raise
 
 
 def stand_in_for_pandas() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tailgate.gateway.mirrors import clock, deferral
 from tailgate.gateway.mirrors.deferral import CLOCK, Deferral
+from tailgate.gateway.mirrors.state import State
 from tests.gateway.serving.model_lake import NARROW, ModelLake, flip, serving, ticks_applied
 
 RELATION = 7
@@ -87,10 +88,10 @@ def test_changes_are_deferred_until_the_table_is_gone(model: ModelLake, run, mon
             time = model.tick({item.id: [((1, "x"), 1)]})
             await server.progress.wait(time - 1, 10)
 
-            def noted(*arguments: Any) -> None:
-                if server.mirrors.table_of(item.id) is None:
+            def noted(connection: Any, state: State, lists: Any) -> None:
+                if item.id not in state.catalog.items:
                     deferred.append(server.mirrors.deferral.lacking((item.id,)))
-                set_clock(*arguments)
+                set_clock(connection, state, lists)
 
             with server.mirrors.reading((other.id,)):
                 monkeypatch.setattr(clock, "set_clock", noted)
@@ -100,3 +101,14 @@ def test_changes_are_deferred_until_the_table_is_gone(model: ModelLake, run, mon
             assert server.mirrors.deferral.lacking() == {}
 
     run(work)
+
+
+def test_relations_that_were_read_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement may end after the mirror that it has read was dropped."""
+    monkeypatch.setattr(deferral, "EAGER_S", 0.0)
+    monkeypatch.setattr(deferral, "READ_MAX", 10)
+    changes = Deferral()
+    for relation in range(100):
+        changes.begin([relation])
+        changes.end([relation])
+    assert len(changes._read_at) <= 10

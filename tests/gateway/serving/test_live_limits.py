@@ -101,3 +101,20 @@ def test_polls_that_ticks_do_not_update(slow: World, monkeypatch: pytest.MonkeyP
         slow.tick({item.id: [((id, "c", None, None), 1)]})
         assert slow.raw("SELECT id FROM v WHERE name = 'c' ORDER BY id DESC LIMIT 1", False) == [(b"%d" % id,)]
     assert slow.runs == runs
+
+
+def test_the_plans_of_cached_results_are_counted_once(slow: World) -> None:
+    item = slow.model.create("v", COLUMNS, (0,))
+    slow.tick({item.id: [((1, "a", None, None), 1)]})
+    cache: polls.Polls = slow.served.serving.progress._callbacks[-1].__self__  # type: ignore[attr-defined]
+    for value in ("a", "b", "c"):
+        slow.client.execute("SELECT id FROM v WHERE name = %s", (value,))
+    slow.rows("SELECT count(*) FROM v")
+    cached = slow.cached()
+    plans = {id(poll.query.plan): poll.query.plan.size for poll in cached}
+    assert (len(cached), len(plans)) == (4, 2)
+    assert cache.size == (4, sum(poll.size for poll in cached) + sum(plans.values()))
+    _, size = cache.size
+    before = slow.served.serving.budget.used
+    assert cache._evict(1 << 30) == size == before - slow.served.serving.budget.used
+    assert (cache.size, len(cache._plans)) == ((0, 0), 0)

@@ -91,24 +91,31 @@ def test_the_mirror_is_the_snapshot_at_every_time(
 
 
 class Failing:
-    """A connection whose first COMMIT fails. DuckDB then has ended the transaction, without its changes."""
+    """A connection whose first COMMITs and statements DROP fail. After a failed COMMIT, DuckDB has ended the transaction."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._connection, self.failed = connection, False
+    def __init__(self, connection: duckdb.DuckDBPyConnection, commits: int, drops: int = 0) -> None:
+        self._connection, self.commits, self.drops = connection, commits, drops
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
 
     def commit(self) -> None:
-        if not self.failed:
-            self.failed = True
+        if self.commits:
+            self.commits -= 1
             self._connection.rollback()
             raise duckdb.TransactionException("Failed to commit")
         self._connection.commit()
 
+    def execute(self, sql: str, *parameters: object) -> duckdb.DuckDBPyConnection:
+        if self.drops and not self.commits and sql.startswith("DROP TABLE"):
+            self.drops -= 1
+            raise duckdb.OutOfMemoryException("could not allocate block")
+        return self._connection.execute(sql, *parameters)
 
-def test_a_commit_that_fails(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock does not name a mirror that was dropped, and the others are filled again."""
+
+@pytest.mark.parametrize(("commits", "drops"), [(1, 0), (2, 0), (1, 1)])
+def test_a_commit_that_fails(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch, commits: int, drops: int) -> None:
+    """The clock does not name a mirror that was dropped, and the others are filled again, also if they cannot be dropped at once."""
     monkeypatch.setattr(mirrors, "RETRY", 0.01)
 
     async def work() -> None:
@@ -116,12 +123,12 @@ def test_a_commit_that_fails(model: ModelLake, run, monkeypatch: pytest.MonkeyPa
         model.tick({dropped.id: [((1, "x"), 1)], other.id: [((1, "x"), 1)]})
         async with serving(model) as server:
             await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([dropped, other])))
-            writer: Any = Failing(server.mirrors._writer)
+            writer: Any = Failing(server.mirrors._writer, commits, drops)
             server.mirrors._writer = writer
             model.drop(dropped)
             while dropped.id in server.progress.catalog.items:
                 await server.progress.wait(server.progress.time, 5)
-            assert writer.failed
+            assert (writer.commits, writer.drops) == (0, 0)
             with server.queries.snapshot() as snapshot:
                 assert snapshot.shared == frozenset()
             assert server._sandbox.cursor().execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("clock",)]
@@ -291,6 +298,11 @@ def test_a_dropped_relation_leaves_memory(model: ModelLake, run) -> None:
         model.tick({item.id: [((1, "a", 0.5), 1)]})
         async with serving(model) as server:
             await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item])))
+            time = model.tick({item.id: [((2, "b", 0.5), 1)]})
+            await server.progress.wait(time - 1, 5)
+            assert item.id in server.mirrors._changed
+            time = model.tick({item.id: [((2, "b", 0.5), -1)]})
+            await server.progress.wait(time - 1, 5)
             with server.queries.snapshot() as before, before.use() as connection:
                 model.drop(item)
                 while item.id in server.progress.catalog.items:
@@ -298,6 +310,12 @@ def test_a_dropped_relation_leaves_memory(model: ModelLake, run) -> None:
                 assert connection.execute(f"SELECT c0 FROM r{item.id}").fetchall() == [(1,)]
             tables = server._sandbox.cursor().execute("SELECT table_name FROM duckdb_tables()").fetchall()
             assert tables == [("clock",)]
+            other = model.create("w")
+            model.tick({other.id: [((1, "a", 0.5), 1)]})
+            while other.id not in server.mirrors._changed:
+                await server.progress.wait(server.progress.time, 5)
+            assert item.id not in server.mirrors._changed
+            assert (str(item.id),) not in server.mirrors.figures.rows.series()
 
     run(work)
 

@@ -26,6 +26,8 @@ from tailgate.gateway.catalog.relations import fixed_rows
 from tailgate.gateway.catalog.relations.access_lists import access_list, relation_grants
 from tailgate.gateway.catalog.relations.dependencies import pg_depend
 from tailgate.gateway.catalog.relations.rows import OURS, Row, roles
+from tailgate.gateway.mirrors.incoming import registered
+from tailgate.gateway.mirrors.sandbox import transaction
 from tailgate.lake.catalog import FIRST_ID, Catalog
 from tailgate.lake.catalog.roles import SCHEMA_ID
 from tailgate.lake.catalog.schemas import DATABASE, TAILGATE
@@ -196,16 +198,11 @@ class Database:
         missing = [name for name in relations if name not in self._created]
         outdated = [name for name in relations if name in ROWS and self._items.get(name) is not catalog.items]
         if missing or outdated:
-            self._connection.begin()
-            try:
+            with transaction(self._connection):
                 for name in missing:
                     self._create(name)
                 for name in outdated:
                     self._replace(name, catalog)
-                self._connection.commit()
-            except BaseException:
-                self._connection.rollback()
-                raise
             self._created.update(missing)
             self._items.update(dict.fromkeys(outdated, catalog.items))
         connection = self._connection.cursor()
@@ -251,9 +248,8 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) ->
 
 def store(connection: duckdb.DuckDBPyConnection, statement: str, rows: pa.Table) -> None:
     """Stores rows by INSERT or CREATE TABLE AS. `statement`: without its query."""
-    connection.register("__rows", rows)
-    connection.execute(f"{statement} SELECT * FROM __rows")
-    connection.unregister("__rows")
+    with registered(connection, "rows", rows) as source:
+        connection.execute(f"{statement} SELECT * FROM {source}")
 
 
 def _table(rows: list[Row]) -> pa.Table:
