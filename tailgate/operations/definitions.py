@@ -90,7 +90,7 @@ GATEWAY = (
     Metric("tailgate_gateway_sessions", "gauge", "sessions", "Sessions that have signed in."),
     Metric(
         "tailgate_gateway_statements_total", "counter", "statements",
-        "Statements by lane and SQLSTATE; 00000 is success. "
+        "Statements by lane and SQLSTATE; 00000 is success, other one that PostgreSQL lacks. "
         "Lanes: memory, query, catalog, follow, write, definition, session, endpoint, unknown.",
         ("lane", "sqlstate"),
     ),

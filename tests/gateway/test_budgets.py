@@ -7,6 +7,8 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
 from unittest.mock import Mock
 
 import duckdb
@@ -18,6 +20,13 @@ from tailgate.gateway.resources.budgets import TASK_BUDGET, UNNAMED_FREE, Budget
 from tailgate.gateway.resources.memory import LEAST, Memory, parsed
 from tailgate.gateway.server.pressure import Pressure
 from tailgate.gateway.serving.fetching import CHARGED_MIN, fetched
+from tailgate.gateway.session import access as accesses
+from tailgate.gateway.session import gateway as gateways
+from tailgate.gateway.session.access import Access
+from tailgate.gateway.session.gateway import Gateway
+from tailgate.gateway.session.statements.parsing import read
+from tailgate.gateway.session.statements.portals import PORTAL_BYTES, Bound, Portal
+from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import OutOfMemory
 
 
@@ -237,3 +246,36 @@ def test_garbage_in_frozen_cycles_is_collected_when_memory_is_short() -> None:
     pressure.look(1 << 30)
     assert alive() is None
     assert gc.get_freeze_count() > 0
+
+
+def test_a_named_portal_is_as_large_as_its_statement() -> None:
+    """The prepared statement may be replaced before the portal is closed."""
+    ((statement, _),) = read("SELECT 1")
+    bound = Bound(statement, statement, "x" * 5_000)
+    assert bound.size > 500_000
+    assert Portal("", bound).size == PORTAL_BYTES
+    assert Portal("c", bound).size == PORTAL_BYTES + bound.size
+
+
+def test_budgets_of_roles_without_sessions_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gateways, "ROLES_MAX", 3)
+    gateway = SimpleNamespace(memory=SimpleNamespace(role=100), budget=Budget("the gateway", 1000), _role_budgets={})
+
+    def budget(role: int) -> Budget:
+        return Gateway.budget_of(gateway, role, False)  # type: ignore[arg-type]
+
+    budget(1).charge(10)
+    for role in range(2, 10):
+        budget(role)
+    assert len(gateway._role_budgets) <= 3 and budget(1).used == 10
+
+
+def test_answers_about_privileges_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accesses, "ANSWERS_MAX", 3)
+    role, catalog = SimpleNamespace(superuser=True), Catalog()
+    naming: Any = SimpleNamespace(seen=SimpleNamespace(catalog=catalog))
+    access = Access(None, SimpleNamespace(get=lambda: role), naming)  # type: ignore[arg-type]
+    monkeypatch.setattr(access, "_allows", lambda plan: True)
+    for column in range(10):
+        assert access.may(SimpleNamespace(demands=(column,)))  # type: ignore[arg-type]
+    assert len(access._answers) <= 3

@@ -134,6 +134,14 @@ def test_open_statements_are_limited_and_cancelled(server: main.Server, world: W
     assert pages(server, "SELECT 1 AS a")[-1]["data"] == [[1]]
 
 
+def test_last_pages_are_kept_for_the_newest_statements_only(server: main.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statements, "DONE_MAX", 2)
+    last = [fetch(url(server), "POST", "SELECT 1")[1]["nextUri"] for _ in range(4)]
+    for page in last:
+        assert "nextUri" not in fetch(page)[1]
+    assert [fetch(page)[0] for page in last] == [404, 404, 200, 200]
+
+
 def test_an_abandoned_statement_ends(server: main.Server, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     _, document = fetch(url(server), "POST", "SELECT id FROM t")
     fetch(document["nextUri"])

@@ -16,12 +16,13 @@ import pyarrow as pa
 import pytest
 
 from tailgate.gateway.catalog.catalog_query import JOINS_MAX
+from tailgate.gateway.resources.budgets import UNLIMITED, Cache
 from tailgate.gateway.resources.concurrency import REQUESTER, Limiter, Quota, Requester
 from tailgate.gateway.serving.prepared import analyzed
-from tailgate.gateway.workers import cpu_limit, pool
+from tailgate.gateway.workers import cpu_limit, messages, pool
 from tailgate.gateway.workers.pool import Workers
 from tailgate.gateway.workers.searches import Searches
-from tailgate.lake.catalog import Catalog, Change, Table
+from tailgate.lake.catalog import Catalog, Change, Item, Table, View
 from tailgate.lake.errors import ConfigurationLimitExceeded, OutOfMemory, StatementTooComplex, UndefinedTable
 from tailgate.lake.types import INT8, Field
 from tailgate.sql.compute.regexp.search import find_spans
@@ -317,3 +318,13 @@ def test_a_search_in_a_process_with_many_clients() -> None:
         searches = Searches(pool.WORKER_BYTES)
         assert searches("b+", "abbc", 0) == find_spans("b+", "abbc", 0)
         searches._idle.pop().end()
+
+
+def test_cached_pickles_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each version of an item has another, and its definition may be long."""
+    pickles: Cache[int, tuple[Item, bytes]] = Cache(UNLIMITED, 100_000)
+    monkeypatch.setattr(messages, "_pickled", pickles)
+    views = [View(id=1000, name="v", columns=(), query=f"SELECT '{'x' * 10_000}', {n}") for n in range(20)]
+    for catalog in [Catalog().apply(Change(put=(view,))) for view in views]:
+        assert messages._parts(catalog)[1:] == messages._parts(catalog)[1:]
+    assert 50_000 < pickles.bytes <= 100_000

@@ -119,14 +119,16 @@ def test_a_gateway_is_ready_while_its_mirrors_follow(watched: Watched) -> None:
 @pytest.mark.parametrize(
     ("limits_ms", "expected"), [((), 5), ((500,), 5), ((8_000,), 8), ((8_000, 60_000), 8), ((2_000, 60_000), 5)]
 )  # fmt: skip
-def test_mirrors_may_be_behind_as_long_as_all_objectives_allow(limits_ms: tuple[int, ...], expected: int) -> None:
+def test_mirrors_may_be_behind_as_long_as_the_objectives_of_all_relations_allow(limits_ms: tuple[int, ...], expected: int) -> None:
     table, endpoint = Table(id=1000, name="t", columns=()), CatalogEndpoint(id=1001, name="e", method="GET", path="/e")
     latency = Objective(id=1002, name="l", depends=(1001,), limits_ms={"max": 1}, window_ms=1, availability_ppm=1)
     objectives = [
         Objective(id=1100 + i, name=f"o{i}", depends=(1000,), limits_ms={"p95": ms, "max": ms + 1}, window_ms=1, availability_ppm=1)
         for i, ms in enumerate(limits_ms)
     ]
-    assert metrics.behind_max_s(Catalog().apply(Change(put=(table, endpoint, latency, *objectives)))) == expected
+    catalog = Catalog().apply(Change(put=(table, endpoint, latency, *objectives)))
+    assert metrics.behind_max_s(catalog) == expected
+    assert metrics.behind_max_s(catalog.apply(Change(put=(Table(id=1003, name="u", columns=()),)))) == 5  # without an objective
 
 
 def test_every_metric_is_served_under_load(watched: Watched) -> None:

@@ -138,6 +138,17 @@ def test_a_large_relation_has_an_index_after_more_lookups(live: Live, large: psy
     assert large.execute("SELECT name FROM v WHERE id = 100").fetchall() == [("name 100",)]
 
 
+def test_lookups_of_dropped_relations_are_forgotten(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookups, "ASKED_MAX", 3)
+    counted, dropped = live.gateway.answers.lookups, [AccessPath(10_000 + n, (0,), (0,), 2) for n in range(4)]
+    counted._asked.update(dict.fromkeys(dropped, 1))
+    counted._indexes.update(dict.fromkeys(dropped))
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        connection.execute("SELECT name FROM v WHERE id = 1")
+    assert [way.relation for way in counted._asked] == [live.v.id]
+    assert not counted._indexes
+
+
 def test_an_index_that_does_not_fit_is_not_filled(live: Live, large: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live.gateway.answers.lookups, "_most", 3_000)
     monkeypatch.setattr(index.Index, "apply", None)

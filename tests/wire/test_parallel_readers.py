@@ -8,6 +8,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
+from tailgate.gateway.session import transactions
 from tests.wire.answers import answer, same
 from tests.wire.live import Live
 
@@ -44,6 +45,14 @@ def test_all_read_at_one_time(live: Live) -> None:
         first.execute("COMMIT")
         second.execute(REPEATABLE)
         assert answer(second, f"SET TRANSACTION SNAPSHOT '{name}'")[0] == "22023"  # the exporting transaction has ended
+
+
+def test_exported_snapshots_are_limited(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transactions, "EXPORTS_MAX", 2)
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        connection.execute(REPEATABLE)
+        exported(connection), exported(connection)
+        assert answer(connection, "SELECT pg_export_snapshot()")[0] == "54000"
 
 
 def test_as_postgresql(live: Live, postgres: str) -> None:

@@ -95,3 +95,12 @@ def test_the_number_of_templates_is_bounded() -> None:
         "NULL, text of 70 characters",
     )
     assert used["max_ms"] == pytest.approx(500) and used["p50_ms"] == pytest.approx(2, rel=0.06)
+
+
+def test_the_number_of_sqlstates_is_bounded() -> None:
+    statistics = StatementStatistics(Budget("the gateway", 1 << 30))
+    for sqlstate in ("00000", "22012", "P0001", "01ABC", "01ABD"):
+        statistics.ended(Call(10, "session", b"DO", 0.1, sqlstate))
+    assert statistics.counts() == {
+        ("session", "00000"): 1, ("session", "22012"): 1, ("session", "P0001"): 1, ("session", "other"): 2,
+    }  # fmt: skip

@@ -49,6 +49,7 @@ ROWS_PER_LOOKUP = 100
 INDEXES_MAX = 16  # indexes that were created automatically; with the declared ones they may use a quarter of the clients' memory
 ANSWER_ROWS_MAX = 1_000  # larger results come from DuckDB: here they would block all other sessions
 FILL_PAUSE_S = 0.001  # between two pieces of the rows that fill an index, each of which takes about 0.5 ms
+ASKED_MAX = 10_000  # keys whose look-ups are counted, before those of dropped relations are forgotten
 IDLE_S = 60.0  # an index without a look-up for this time is dropped
 TEMPLATES_BYTES = 16 << 20
 TEXT_MAX = 1_000  # bytes of a query text that is matched with templates, which happens before each poll
@@ -196,6 +197,8 @@ class Lookups:
             index.hits += 1
             return index if self._advance(index, way, prepared) else None
         if way not in self._indexes:
+            if len(self._asked) >= ASKED_MAX:
+                self._forget_dropped()
             lookup_count = self._asked[way] = self._asked.get(way, 0) + 1
             by_key = sum(not w.declared for w in self._indexes)
             if way.declared or (lookup_count >= self._lookups_before(way) and by_key < INDEXES_MAX):
@@ -205,6 +208,13 @@ class Lookups:
                     if index is not None:
                         self._background.run(self._follow(way, index, item))
         return None
+
+    def _forget_dropped(self) -> None:
+        """Forgets the look-ups of relations that do not exist any more, and that they have no index."""
+        items = self._serving.progress.catalog.items
+        self._asked = {way: count for way, count in self._asked.items() if way.relation in items}
+        for way in [way for way, index in self._indexes.items() if index is None and way.relation not in items]:
+            del self._indexes[way]
 
     def _lookups_before(self, way: AccessPath) -> int:
         """Returns the number of look-ups by a key before an index is created."""

@@ -19,7 +19,7 @@ import logging
 import math
 import threading
 import time as clocks
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -40,7 +40,7 @@ log = logging.getLogger("tailgate.gateway")
 
 POLLS_MAX = 4096  # cached statements, all of which are checked after each tick
 POLL_BYTES_MAX = 1024 * 1024  # larger results are not cached: a thousand of them would be a gigabyte
-BYTES_MAX = 128 * 1024 * 1024  # of all cached results and their keys
+BYTES_MAX = 128 * 1024 * 1024  # of all cached results, their keys and their plans
 POLL_BYTES = 2 * 1024  # overhead of a cached statement
 REFRESH_BUDGET_S = 0.008  # time in the event loop after each tick; polls wait for it, and their promised p95 is below 10 ms
 REFRESH_S_MAX = 0.004  # time of one statement in the event loop
@@ -83,6 +83,7 @@ class Polls:
         self._serving = serving
         self._polls: OrderedDict[Hashable, Poll] = OrderedDict()
         self._making: dict[Hashable, asyncio.Future[Poll | pa.Table]] = {}
+        self._plans = Counter[int]()  # by id() of a plan: the cached results that have it
         self._bytes = 0
         self._lock = threading.RLock()  # `_evict` is called from other threads
         serving.budget.evictable(self._evict)
@@ -195,11 +196,15 @@ class Polls:
         size = POLL_BYTES + len(poll.rows) + len(poll.ready) + _bytes_of(key)
         if poll.live is not None:
             size += poll.live.bytes
-        more = size - poll.size
+        with self._lock:
+            more = size - poll.size + (0 if poll.size else self._hold(poll.query.plan))
         self._evict(self._bytes + more - BYTES_MAX, but=poll)
         try:
             self._serving.budget.charge(more)
         except OutOfMemory:
+            with self._lock:
+                if not poll.size:
+                    self._let_go(poll.query.plan)
             self._drop(key)
             return
         with self._lock:
@@ -214,21 +219,34 @@ class Polls:
         with self._lock:
             poll = self._polls.pop(key, None)
             if poll is not None:
-                self._bytes -= poll.size
-                self._serving.budget.release(poll.size)
+                size = poll.size + self._let_go(poll.query.plan)
+                self._bytes -= size
+                self._serving.budget.release(size)
                 poll.size = 0
+
+    def _hold(self, plan: Prepared) -> int:
+        """Counts a result of a plan. Returns the bytes of the plan if it is the first one."""
+        self._plans[id(plan)] += 1
+        return plan.size if self._plans[id(plan)] == 1 else 0
+
+    def _let_go(self, plan: Prepared) -> int:
+        """Undoes one `_hold`. Returns the bytes of the plan if no result has it any more."""
+        self._plans[id(plan)] -= 1
+        if self._plans[id(plan)]:
+            return 0
+        del self._plans[id(plan)]
+        return plan.size
 
     def _evict(self, size: int, but: Poll | None = None) -> int:
         """Evicts the oldest polls until `size` bytes are free. Returns the freed bytes. Safe from any thread."""
-        freed = 0
         with self._lock:
+            before = self._bytes
             for key, poll in list(self._polls.items()) if size > 0 else ():
-                if freed >= size:
+                if before - self._bytes >= size:
                     break
                 if poll is not but:
-                    freed += poll.size
                     self._drop(key)
-        return freed
+            return before - self._bytes
 
     def advance(self, time: int) -> None:
         """Revalidates or refreshes the polls. Called when the mirrors advance, before any poll is answered at the new time."""

@@ -108,7 +108,7 @@ class Session:
         self.began = time.monotonic()
         self.idle_since = 0.0
         self._notices: list[str] = []
-        connection.add_notice_handler(lambda notice: self._notices.append(notice.message_primary or ""))
+        connection.add_notice_handler(self._noticed)
 
     async def execute(self, text: str) -> tuple[list[tuple[Any, ...]], str]:
         """Executes a statement. Returns its rows, with values as JSON, and its tag. Raises psycopg.Error."""
@@ -134,6 +134,10 @@ class Session:
     def notices(self) -> list[str]:
         notices, self._notices = self._notices, []
         return notices
+
+    def _noticed(self, notice: psycopg.errors.Diagnostic) -> None:
+        if len(self._notices) < limits.NOTICES_MAX:
+            self._notices.append((notice.message_primary or "")[: limits.NOTICE_CHARACTERS_MAX])
 
 
 class Sessions:

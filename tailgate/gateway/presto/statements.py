@@ -19,6 +19,7 @@ STATEMENTS_MAX = 100  # open at a time; each is a session of the gateway
 PAGE_ROWS = 1000
 IDLE_S = 300.0  # seconds that a statement waits for its client
 DONE_S = 30.0  # seconds that the last page is kept, in case the response was lost
+DONE_MAX = 100  # ended statements whose last pages are kept, the newest ones
 
 # SQLSTATE or its class → Presto's error code, name and type
 ERRORS: dict[str, tuple[int, str, str]] = {
@@ -161,6 +162,10 @@ class Statements:
         if statement.session is not None:
             statement.session.close()
             statement.session = None
+        with self._lock:
+            ended = [id for id, other in self._open.items() if other.closed]
+            for id in ended[:-DONE_MAX]:
+                del self._open[id]
 
     def _forget(self) -> None:
         now = time.monotonic()

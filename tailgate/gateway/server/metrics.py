@@ -8,7 +8,7 @@ from collections.abc import Callable
 from tailgate.gateway.freshness.lags import Lag
 from tailgate.gateway.server.connection import Connections
 from tailgate.gateway.session.gateway import Gateway
-from tailgate.lake.catalog import Catalog, Endpoint, Objective
+from tailgate.lake.catalog import Catalog, Objective
 from tailgate.operations.health import BEHIND_MAX_S
 from tailgate.operations.labels import by_name, each
 from tailgate.operations.metrics import Metrics, Series, labeled
@@ -62,9 +62,16 @@ def unready(gateway: Gateway) -> str | None:
 
 
 def behind_max_s(catalog: Catalog) -> float:
-    """Returns how long the mirrors of a ready gateway may be behind: BEHIND_MAX_S, or longer if all objectives of freshness allow it."""
-    limits_ms = [min(o.limits_ms.values()) for o in catalog.each(Objective) if not isinstance(catalog.items.get(o.depends[0]), Endpoint)]
-    return max(BEHIND_MAX_S, min(limits_ms, default=0) / 1000)
+    """Returns how long the mirrors of a ready gateway may be behind: BEHIND_MAX_S, or longer if objectives of all relations allow it.
+
+    An objective says nothing about other relations, which have the same mirrors.
+    """
+    limits_ms = dict.fromkeys((item.id for item in relations(catalog)), 0)
+    for objective in catalog.each(Objective):
+        relation, limit_ms = objective.depends[0], min(objective.limits_ms.values())
+        if relation in limits_ms:  # the objective of an endpoint is not about freshness
+            limits_ms[relation] = min(limits_ms[relation] or limit_ms, limit_ms)
+    return max(BEHIND_MAX_S, min(limits_ms.values(), default=0) / 1000)
 
 
 def _freshness(gateway: Gateway, value: Callable[[Lag], float | None]) -> Series:

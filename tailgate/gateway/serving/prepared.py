@@ -111,11 +111,9 @@ class Prepared:
 
     @property
     def query(self) -> plan.Query:
-        """Returns the bound query; unpickles it at the first use, which is slow for a large one."""
-        if isinstance(self.packed, bytes):
-            object.__setattr__(self, "packed", pickle.loads(self.packed))
-        assert isinstance(self.packed, plan.Query)
-        return self.packed
+        """Returns the bound query. That of a worker process is unpickled each time, so that `size` remains right."""
+        query: plan.Query = pickle.loads(self.packed) if isinstance(self.packed, bytes) else self.packed
+        return query
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,8 @@ from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import InsufficientPrivilege, TailgateError
 from tailgate.sql.authorization import Authorized, Demand, Followed, P, Plan, authorize, may_see
 
+ANSWERS_MAX = 1_000  # cached answers of a session, one for each set of columns that its statements read
+
 
 class Access:
     """The access rights of one session."""
@@ -48,6 +50,8 @@ class Access:
                 self._key, self._answers = key, {}
             answer = self._answers.get(plan.demands)
             if answer is None:
+                if len(self._answers) >= ANSWERS_MAX:
+                    self._answers.clear()
                 answer = self._answers[plan.demands] = self._allows(plan)
             return answer
         except TailgateError:

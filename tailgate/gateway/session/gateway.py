@@ -36,6 +36,7 @@ from tailgate.sql.lexer.literal_masking import mask_literals
 
 PATHS_MAX = 1_000  # cached catalogs, one per search path
 BOUND_BYTES = 32 << 20  # of cached bound statements
+ROLES_MAX = 10_000  # budgets of roles, before those of roles without sessions are removed
 
 
 class Gateway:
@@ -124,4 +125,6 @@ class Gateway:
         """Returns the budget of all sessions of a role. Superusers share the budget of the gateway."""
         if superuser:
             return self.budget
+        if role not in self._role_budgets and len(self._role_budgets) >= ROLES_MAX:
+            self._role_budgets = {id: budget for id, budget in self._role_budgets.items() if budget.used}
         return self._role_budgets.setdefault(role, Budget("the role", self.memory.role, self.budget))

@@ -25,10 +25,11 @@ from tailgate.gateway.writes.pending import Pending
 from tailgate.lake.catalog import Catalog, Item, Sequence
 from tailgate.lake.catalog.schemas import is_logged
 from tailgate.lake.constraints import Key, Reference
-from tailgate.lake.errors import ActiveSqlTransaction, InvalidSavepointSpecification
+from tailgate.lake.errors import ActiveSqlTransaction, InvalidSavepointSpecification, ProgramLimitExceeded
 from tailgate.lake.uncommitted import SequencePositions, Uncommitted, positioned
 from tailgate.sql.statements import CreateTemporaryFunction
 
+EXPORTS_MAX = 1_000  # names of the snapshot of a transaction
 NO_ROWS: Mapping[int, UncommittedChanges] = MappingProxyType({})
 
 
@@ -276,6 +277,8 @@ class Transaction:
 
     def export(self, serving: Serving, process: int) -> str:
         """Returns a name for the snapshot, which is valid until the transaction ends."""
+        if len(self.exported) >= EXPORTS_MAX:
+            raise ProgramLimitExceeded(f"a transaction can export its snapshot at most {EXPORTS_MAX} times")
         snapshot = self.snapshot(serving)
         name = f"{process:08X}-{next(self._exports):08X}-1"
         if snapshot is not None:

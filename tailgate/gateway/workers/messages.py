@@ -16,12 +16,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tailgate.gateway.resources.budgets import UNLIMITED, Cache
 from tailgate.lake.catalog import Catalog, Item
 
-ITEMS_MAX = 50_000  # items whose pickles are cached: about 20 MB
+PICKLED_BYTES = 64 << 20  # of cached pickles and their items; the definition of an item has up to 4 MiB
 PIECE_BYTES = 1 << 20  # sent or received in one call
 
-_pickled: dict[int, tuple[Item, bytes]] = {}  # by id() of the item
+_pickled: Cache[int, tuple[Item, bytes]] = Cache(UNLIMITED, PICKLED_BYTES)  # by id() of the item
 
 
 class Closed(Exception):
@@ -69,8 +70,6 @@ def send(to: socket.socket, value: Any) -> None:
 
 def _parts(catalog: Catalog) -> list[bytes]:
     """Returns the pickles of a catalog: its properties without items, then each item."""
-    if len(_pickled) > ITEMS_MAX:
-        _pickled.clear()
     head = (
         len(catalog.items),
         replace(catalog, items={}, roles=dict(catalog.roles), schemas=dict(catalog.schemas), access=dict(catalog.access)),
@@ -79,7 +78,8 @@ def _parts(catalog: Catalog) -> list[bytes]:
     for item in catalog.items.values():
         cached = _pickled.get(id(item))
         if cached is None or cached[0] is not item:
-            cached = _pickled[id(item)] = item, pickle.dumps(item, 5)
+            cached = item, pickle.dumps(item, 5)
+            _pickled.put(id(item), cached, 2 * len(cached[1]))  # the item takes about as much memory as its pickle
         parts.append(cached[1])
     return parts
 

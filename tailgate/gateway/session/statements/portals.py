@@ -133,8 +133,11 @@ class Portal:
 
     @property
     def size(self) -> int:
-        """Returns the approximate memory in bytes, without rows: a large number of rows is charged separately."""
-        return PORTAL_BYTES + VALUE_FACTOR * self.value_bytes
+        """Returns the approximate memory in bytes, without rows: a large number of rows is charged separately.
+
+        The statement of a named portal is a part, because the prepared statement may be replaced before the portal is closed.
+        """
+        return PORTAL_BYTES + VALUE_FACTOR * self.value_bytes + (self.bound.size if self.name else 0)
 
     async def close(self) -> None:
         """Ends the portal's rows, for example a TAIL."""

@@ -18,11 +18,15 @@ import numpy as np
 from tailgate.gateway.protocol.backend import rows_sent
 from tailgate.gateway.resources.budgets import Budget
 from tailgate.gateway.session.statements.templates import SUCCESS, Call, Templates
+from tailgate.lake.errors import BY_SQLSTATE
 from tailgate.operations.metrics import Counter, Distribution, Histogram, Labels
+from tailgate.sql.plpgsql.conditions import SQLSTATES
 
 COLLECTED_MAX = 512  # polls that are counted at once: texts of at most 1 MB
 TEXT_BYTES_MAX = 2048  # of a collected text
 TAIL_BYTES = 40  # of an answer, with its CommandComplete
+OTHER = "other"  # stands for each SQLSTATE that PostgreSQL and Tailgate lack: a block of DO can raise 60 million of them
+KNOWN = frozenset((SUCCESS, *BY_SQLSTATE, *SQLSTATES.values()))
 
 
 class StatementStatistics:
@@ -41,7 +45,7 @@ class StatementStatistics:
     def ended(self, call: Call) -> None:
         """Counts a statement that has ended."""
         with self._lock:
-            self._counts.add(call.lane, call.sqlstate)
+            self._counts.add(call.lane, call.sqlstate if call.sqlstate in KNOWN else OTHER)
             self._durations.observe(call.seconds, call.lane)
             self._templates.of(call.role, call.lane, call.text).ended(call)
 
