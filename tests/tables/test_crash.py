@@ -6,7 +6,6 @@ No acknowledged write is lost or duplicated, and no transaction is applied in pa
 
 from __future__ import annotations
 
-import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from tailgate.embedded.children import Child
 from tailgate.lake.folder import Lake
-from tests.tables.world import Served
+from tests.tables.world import Served, engine_process
 from tests.tables.writers import TABLES, Writer, checked
 
 STEPS = (
@@ -32,11 +30,6 @@ STEPS = (
 )
 
 
-def engine(path: Path, crash: str) -> Child:
-    command = [sys.executable, "-m", "tests.tables.engine", str(path)]
-    return Child("engine", command, log=path.parent / "engine.log", environment={"TAILGATE_CRASH": crash}, announces="ready")
-
-
 def test_killed_between_inbox_and_log(tmp_path: Path) -> None:
     """The short form, for every test run."""
     killed(tmp_path, ("inbox.linked:3", "entry.linked:3"))
@@ -49,7 +42,7 @@ def test_killed_at_every_step(tmp_path: Path) -> None:
 
 def killed(tmp_path: Path, steps: tuple[str, ...]) -> None:
     lake = Lake.create(tmp_path / "lake")
-    child = engine(lake.path, "")
+    child = engine_process(lake.path)
     child.wait_ready(child.announced, timedelta(seconds=60))
     served = Served(lake)
 
@@ -66,9 +59,9 @@ def killed(tmp_path: Path, steps: tuple[str, ...]) -> None:
         for step in steps:
             assert all(writer.moves() for writer in writers)
             child.stop(timedelta(seconds=1))
-            child = engine(lake.path, step)
+            child = engine_process(lake.path, step)
             assert child.wait(timedelta(seconds=120)) is not None, step
-            child = engine(lake.path, "")
+            child = engine_process(lake.path)
             child.wait_ready(child.announced, timedelta(seconds=60))
         assert all(writer.moves() for writer in writers)
         assert len(checked(lake, writers)) > 3 * len(steps)

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from tailgate.gateway.control import Control
+from tailgate.gateway.writes import conflicts
 from tailgate.gateway.writes.insert_groups import InsertGroups, Sent
 from tailgate.gateway.writes.rows.constants import Constants
 from tailgate.lake.catalog import Item
@@ -32,6 +33,7 @@ class Held:
         self.world = world
         self.requests: list[int] = []  # the number of keys of each request
         self.fail = False  # requests after the first fail, as if the engine had ended
+        self.conflicts = 0  # requests after the first that have a conflict
         self._go = threading.Event()
         self._pool = ThreadPoolExecutor(20)
         write, insert = Control.write, InsertGroups.insert
@@ -43,6 +45,9 @@ class Held:
                 await asyncio.to_thread(self._go.wait, WAIT_S)
             elif self.fail:
                 raise SystemError_("the engine ended before it answered")
+            elif self.conflicts:
+                self.conflicts -= 1
+                return WriteResult(conflict=1)
             return await write(control, body)
 
         def entering(groups: InsertGroups, *arguments: object) -> asyncio.Future[int]:
@@ -135,6 +140,14 @@ def test_a_failed_request_is_not_sent_again(held: Held) -> None:
     assert [getattr(e, "sqlstate", None) for e in errors] == [None] + ["58000"] * 4
     assert len(held.requests) == 2
     assert rows(held.world, "SELECT count(*) FROM bag") == [(1,)]
+
+
+def test_members_of_a_group_that_always_has_a_conflict_are_sent_alone(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conflicts, "EVALUATIONS_MAX", 2)
+    held.conflicts = 2
+    assert held.run([f"INSERT INTO t VALUES ({k}, 'v')" for k in range(4)]) == [None] * 4
+    assert held.requests == [1, 3, 3, 1, 1, 1]
+    assert rows(held.world, "SELECT k FROM t ORDER BY k") == [(0,), (1,), (2,), (3,), (100,)]
 
 
 def test_roles_and_tables_have_their_own_groups(held: Held) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +31,7 @@ from tailgate.lake.writer.stand_by import stand_by
 from tailgate.sql.name_resolution import resolve
 from tailgate.sql.statements import CreateView, parse
 from testing.engine_process import until
-from tests.tables.world import Engine, Served
+from tests.tables.world import Engine, Served, engine_process
 
 long = pytest.mark.long
 STEPS = (
@@ -65,8 +64,7 @@ def insert(dsn: str, row: int) -> str | None:
 
 def engine_that_ends(folder: Path, step: str) -> Child:
     """Starts an engine that is killed at this crash point."""
-    command = [sys.executable, "-m", "tests.tables.engine", str(folder / "lake")]
-    engine = Child("engine", command, log=folder / "engine.log", environment={"TAILGATE_CRASH": step}, announces="ready")
+    engine = engine_process(folder / "lake", step)
     engine.wait_ready(engine.announced, timedelta(seconds=30))
     return engine
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 import psycopg
 import uvloop
 
+from tailgate.embedded.children import Child
 from tailgate.gateway.server.server import Server
 from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.session.gateway import Gateway
@@ -65,6 +67,12 @@ class Served:
     def close(self) -> None:
         self.loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(30)
+
+
+def engine_process(lake: Path, crash: str = "") -> Child:
+    """Starts an engine in a process, which is killed at a crash point."""
+    command = [sys.executable, "-m", "tests.tables.engine", str(lake)]
+    return Child("engine", command, log=lake.parent / "engine.log", environment={"TAILGATE_CRASH": crash}, announces="ready")
 
 
 class World:

@@ -40,7 +40,7 @@ from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.gateway.writes.rows.query import Query
 from tailgate.lake.catalog import Item, MaterializedView
 from tailgate.lake.catalog.schemas import is_temporary
-from tailgate.lake.errors import FeatureNotSupported, QueryCanceled, TailgateError
+from tailgate.lake.errors import FeatureNotSupported, QueryCanceled, SerializationFailure, TailgateError
 from tailgate.sql.authorization import Authorized
 
 Result = TypeVar("Result")
@@ -206,7 +206,7 @@ async def _grouped(session: Session, authorized: Authorized[WritePlan], values: 
 
 
 async def _sent(session: Session, authorized: Authorized[WritePlan], write: InsertPlan, members: list[Constants]) -> Sent:
-    """Evaluates a group of INSERTs and sends it until it has no conflict."""
+    """Evaluates a group of INSERTs and sends it until it has no conflict. If it always has one, each member is sent alone."""
     progress = session.serving.progress
 
     async def attempt(reserve: str) -> Sent | Conflict:
@@ -224,7 +224,10 @@ async def _sent(session: Session, authorized: Authorized[WritePlan], write: Inse
         answer = await session.control.write(pending.body(progress.catalog, reserve))
         return Conflict(answer.conflict) if answer.conflict else Sent(answer.number, refused)
 
-    return await accepted(progress.wait_inbox, attempt)
+    try:
+        return await accepted(progress.wait_inbox, attempt)
+    except SerializationFailure:  # the conflict of one member is not an error of the others
+        return ALL_ALONE
 
 
 async def _alone(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], rows: pa.Table | None) -> Effect:
