@@ -25,15 +25,17 @@ from tailgate.lake.catalog import Catalog, Function, Item
 from tailgate.lake.catalog.schemas import Schema
 
 RESULTS_MAX = 2_000  # per cache; a plan has 20 to 100 nodes, so 20 KB on average
+CHARACTERS_MAX = 4 << 20  # of the definitions of a cache's results: a plan takes about 100 bytes for each of them
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class _Result(Generic[T]):
-    """A result, and everything that it was computed from."""
+    """A result, and everything that it was computed from. `characters`: of the definition."""
 
     value: T
+    characters: int
     items: tuple[Item, ...]
     functions: tuple[Function, ...]
     schemas: Mapping[int, Schema]
@@ -54,13 +56,14 @@ class DefinitionCache(Generic[T]):
     def __init__(self, results_max: int = RESULTS_MAX) -> None:
         self._results_max = results_max
         self._results: OrderedDict[Hashable, _Result[T]] = OrderedDict()
+        self._characters = 0
         self._lock = threading.Lock()
         self._functions: tuple[Catalog, tuple[Function, ...]] = (Catalog(), ())  # those of the catalog that was used last
 
-    def get(self, key: Hashable, catalog: Catalog, compute: Callable[[], T], reads: Callable[[T], Iterable[int]]) -> T:
+    def get(self, key: Hashable, catalog: Catalog, compute: Callable[[], T], reads: Callable[[T], Iterable[int]], text: str) -> T:
         """Returns the result for a key, computed only if no result for it follows from the catalog.
 
-        `reads`: the ids of the items that the definition of a result names.
+        `reads`: the ids of the items that the definition of a result names. `text`: the definition.
         """
         functions = self._functions_of(catalog)
         with self._lock:
@@ -73,10 +76,18 @@ class DefinitionCache(Generic[T]):
         items = _read_items(reads(value), catalog)
         if items is not None:
             with self._lock:
-                self._results[key] = _Result(value, items, functions, catalog.schemas)
-                if len(self._results) > self._results_max:
-                    self._results.popitem(last=False)
+                self._keep(key, _Result(value, len(text), items, functions, catalog.schemas))
         return value
+
+    def _keep(self, key: Hashable, result: _Result[T]) -> None:
+        """Adds a result, and removes those above the limits that were used the longest time ago."""
+        if (replaced := self._results.pop(key, None)) is not None:
+            self._characters -= replaced.characters
+        self._results[key] = result
+        self._characters += result.characters
+        while len(self._results) > self._results_max or (self._characters > CHARACTERS_MAX and len(self._results) > 1):
+            _, oldest = self._results.popitem(last=False)
+            self._characters -= oldest.characters
 
     def _functions_of(self, catalog: Catalog) -> tuple[Function, ...]:
         last_catalog, functions = self._functions

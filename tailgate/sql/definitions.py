@@ -62,7 +62,7 @@ _bound: DefinitionCache[Query] = DefinitionCache()
 def bind_definition(item: Item, catalog: Catalog) -> Query:
     """Returns the plan of a view or endpoint, bound from its stored text once for all catalogs in which it means the same."""
     stored = catalog.stored
-    return _bound.get(definition_key(item), stored, lambda: _bind(item.query, item, stored), lambda query: query.depends)
+    return _bound.get(definition_key(item), stored, lambda: _bind(item.query, item, stored), lambda query: query.depends, item.query)
 
 
 def _bind(query: QueryText | WriteText | str, item: Item, catalog: Catalog) -> Query:

@@ -17,16 +17,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any
 
 from tailgate.lake import sortable
 from tailgate.lake.errors import DataException, DatetimeFieldOverflow, NumericValueOutOfRange, TailgateError
 from tailgate.lake.types import Type
+from tailgate.values.caching import cached
 from tailgate.values.times.calendar import INFINITIES_DATE, LAST_DAY
 
 INFINITE_LOWER, FINITE, INFINITE_UPPER = b"\0", b"\1", b"\2"
 EXCLUSIVE_UPPER, INCLUSIVE, EXCLUSIVE_LOWER = b"\0", b"\1", b"\2"
+DECODED_MAX = 1024  # decoded ranges that are cached
 NO_SCALE = bytes(sortable.SCALE_BYTES)
 SCALES = 2 * sortable.SCALE_BYTES  # bytes after the bounds of a numrange
 _POSITIVE = 0x80  # the heads of numerics from zero on
@@ -227,7 +228,7 @@ def encode(range: Range) -> bytes:
     return range.type.tag + lower.key + upper.key + scales
 
 
-@lru_cache(1024)
+@cached(DECODED_MAX)
 def decode(form: bytes) -> Range:
     """Returns the range of a stored form."""
     type = _BY_TAG[form[:1]]

@@ -14,17 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from tailgate.lake import sortable
 from tailgate.lake.ranges import MULTIRANGE_OF
+from tailgate.values.caching import cached
 from tailgate.values.ranges import forms
 from tailgate.values.ranges.forms import NO_SCALE, RANGE_TYPES, Bound, Range, RangeType
 
 TYPES = {MULTIRANGE_OF[t.name]: t for t in RANGE_TYPES.values()}  # the range types by the names of the multirange types
 _BY_TAG = {t.tag.upper(): t for t in TYPES.values()}
 _COUNT = 4  # bytes of the number of ranges
-DECODED_MAX = 16  # decoded multiranges that are kept: constants of an expression
+DECODED_MAX = 16  # decoded multiranges that are cached: constants of an expression
+DECODED_BYTES_MAX = 64 << 10  # of the stored form of one; it takes about ten times as much
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def encode(multirange: Multirange) -> bytes:
     return form + b"".join(bound.scale or NO_SCALE for bound in bounds) + len(multirange.ranges).to_bytes(_COUNT, "big")
 
 
-@lru_cache(DECODED_MAX)
+@cached(DECODED_MAX, DECODED_BYTES_MAX)
 def decode(form: bytes) -> Multirange:
     """Returns the multirange of a stored form."""
     type, end, at = _BY_TAG[form[:1]], len(order_key(form)), 1

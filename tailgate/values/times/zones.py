@@ -14,8 +14,10 @@ from datetime import datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 
 from tailgate.lake.errors import InvalidParameterValue
+from tailgate.values.caching import cached
 from tailgate.values.times.calendar import INFINITIES_TIME, SECOND, time_in_range
 
+ZONES_CACHED = 256
 MINUTES_BY_ABBREVIATION = {  # east of UTC
     name: minutes
     for minutes, names in (
@@ -64,7 +66,7 @@ def _names() -> dict[str, str]:
     return {name.lower(): name for name in zoneinfo.available_timezones()}
 
 
-@lru_cache(maxsize=256)
+@cached(ZONES_CACHED)
 def zone(name: str) -> tzinfo:
     """Returns the zone with a name. Raises 22023.
 

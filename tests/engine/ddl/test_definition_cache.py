@@ -12,7 +12,7 @@ from tailgate.engine.plan.rules import compile
 from tailgate.engine.plan.views.streams import Streams, as_planned
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, known_columns
 from tailgate.lake.errors import ProgramLimitExceeded
-from tailgate.sql import definitions
+from tailgate.sql import definition_cache, definitions
 from tailgate.sql.authorization import EXECUTE, SELECT, Demand
 from tailgate.sql.bind import bind_query
 from tailgate.sql.binder.queries import views
@@ -173,7 +173,7 @@ def test_a_cache_is_bounded() -> None:
     computed: list[int] = []
 
     def value(key: int) -> int:
-        return cache.get(key, catalog, lambda: computed.append(key) or key, lambda _: ())
+        return cache.get(key, catalog, lambda: computed.append(key) or key, lambda _: (), "")
 
     catalog = Catalog()
     assert [value(key) for key in (1, 2, 1, 3, 1, 2)] == [1, 2, 1, 3, 1, 2]
@@ -181,3 +181,24 @@ def test_a_cache_is_bounded() -> None:
     catalog = catalog.apply(Change())
     assert value(2) == 2
     assert computed == [1, 2, 3, 2]
+
+
+def test_the_definitions_of_cached_results_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise, versions of a long view would fill memory."""
+    monkeypatch.setattr(definition_cache, "CHARACTERS_MAX", 100)
+    cache, catalog, computed = DefinitionCache[int](), Catalog(), list[int]()
+
+    def get(number: int, text: str) -> None:
+        cache.get(number, catalog, lambda: computed.append(number) or number, lambda _: (), text)  # type: ignore[func-returns-value]
+
+    for number in (1, 2, 1):
+        get(number, "x" * 50)
+    assert computed == [1, 2]
+    get(3, "x" * 50)
+    get(1, "x" * 50)
+    get(2, "x" * 50)
+    assert computed == [1, 2, 3, 2]
+    get(4, "x" * 1000)
+    get(4, "x" * 1000)
+    get(1, "x" * 50)
+    assert computed == [1, 2, 3, 2, 4, 1]

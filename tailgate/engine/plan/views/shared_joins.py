@@ -154,7 +154,7 @@ def _relation_joins(item: MaterializedView, catalog: Catalog) -> tuple[_Relation
         plan = rewrite(bound_plan(item, stored))
         return tuple(join for node in walk(plan) if (join := _relation_join(node)) is not None)
 
-    return _joins.get(plan_key(item), stored, joins_of_plan, lambda _: bind_definition(item, stored).depends)
+    return _joins.get(plan_key(item), stored, joins_of_plan, lambda _: bind_definition(item, stored).depends, item.query)
 
 
 def _relation_join(relation: Relation) -> _RelationJoin | None:

@@ -74,7 +74,7 @@ def stream_of(item: Item, catalog: Catalog, streams: Callable[[Item], Stream]) -
     def compiled() -> Stream:
         return compile.stream(bound_plan(item, stored), stored, streams)
 
-    return _streams.get(plan_key(item), stored, compiled, lambda _: bind_definition(item, stored).depends)
+    return _streams.get(plan_key(item), stored, compiled, lambda _: bind_definition(item, stored).depends, item.query)
 
 
 class Streams:

@@ -48,7 +48,7 @@ def _expanded(item: View | MaterializedView, names: Names, queries: QueryBinder)
     key = item.id, names.inside
     view = names.views.get(key)
     if view is None:
-        view = _views.get(key, names.catalog.stored, lambda: _bound(item, names, queries), lambda _: (item.id,))
+        view = _views.get(key, names.catalog.stored, lambda: _bound(item, names, queries), lambda _: (item.id,), item.query)
         names.views[key] = view
     return view
 

@@ -6,13 +6,13 @@ Source: PostgreSQL 15, src/backend/utils/adt/jsonpath_exec.c.
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 
 from tailgate.lake.errors import InvalidParameterValue, of
 from tailgate.lake.types import Type
 from tailgate.sql.compute.jsonb.path_evaluation import SINGLETON, PathError, exists, items, regex_arguments
 from tailgate.sql.compute.regexp import patterns
 from tailgate.sql.compute.registry import udf
+from tailgate.values.caching import cached
 from tailgate.values.codec.style import DEFAULT
 from tailgate.values.jsonpath import codec
 from tailgate.values.jsonpath.nodes import Node, Path
@@ -21,7 +21,7 @@ from tailgate.values.strings.jsonb import Json, dump, load
 
 CACHE_MAX = 256  # paths
 
-_parsed = lru_cache(maxsize=CACHE_MAX)(parse)
+_parsed = cached(CACHE_MAX)(parse)
 
 
 @udf("text", to="jsonpath")

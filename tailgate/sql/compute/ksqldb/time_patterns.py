@@ -8,10 +8,10 @@ Source: documentation of java.time.format.DateTimeFormatter, "Patterns for Forma
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 
 from tailgate.lake.errors import InvalidParameterValue
+from tailgate.values.caching import cached
 
 # letters and how often each may occur in a row
 LETTERS = {
@@ -93,7 +93,7 @@ def _formats_only(field: Field) -> bool:
     return field.letter in FORMATS_ONLY or is_narrow or (field.letter == "Z" and field.count == FULL)
 
 
-@lru_cache(maxsize=CACHE_MAX)
+@cached(CACHE_MAX)
 def parts_of(pattern: str) -> tuple[Part, ...]:
     """Returns the parts of a pattern. Raises 22023."""
     parts, end = _parts(pattern, 0)

@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta, timezone, tzinfo
-from functools import lru_cache
 from time import time_ns
 
 from tailgate.lake.errors import DatetimeFieldOverflow, InvalidDatetimeFormat, InvalidParameterValue
@@ -29,6 +28,7 @@ from tailgate.sql.compute.ksqldb.time_patterns import (
 )
 from tailgate.sql.compute.ksqldb.zone_names import FULL_NAMES, FULL_ZONE, OF_FULL_NAMES, ZONES
 from tailgate.sql.compute.registry import udf
+from tailgate.values.caching import cached
 from tailgate.values.times.units import MINUTE
 from tailgate.values.times.zones import to_local, to_utc, zone
 
@@ -268,7 +268,7 @@ def zone_of(name: str) -> tzinfo:
     return timezone(-offset if match[1] == "-" else offset)
 
 
-@lru_cache(maxsize=CACHE_MAX)
+@cached(CACHE_MAX)
 def _expression(pattern: str) -> tuple[re.Pattern[str], tuple[Field, ...]]:
     """Returns a regular expression with a group for each field: f0, f1 and so on."""
     fields: list[Field] = []

@@ -6,10 +6,11 @@ Source: PostgreSQL 15, src/backend/utils/adt/formatting.c, NUMDesc and NUMDesc_p
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from tailgate.lake.errors import SyntaxError_, TailgateError
+from tailgate.values.caching import cached
 
+CACHE_MAX = 256  # patterns
 SPELLINGS = "EEEE FM MI PL PR RN SG SP TH fm mi pl pr rn sg sp th 0 9 . , B C D G L S V b c d g l s v eeee".split()
 KEYWORDS = {s: s if s in ("th", "rn") else s.upper() for s in SPELLINGS}
 
@@ -40,7 +41,7 @@ class Pattern:
     digits_before_sign: int = 0
 
 
-@lru_cache(maxsize=256)
+@cached(CACHE_MAX)
 def parse(text: str) -> Pattern:
     pattern, at = Pattern(), 0
     while at < len(text):

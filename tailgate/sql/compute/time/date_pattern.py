@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
 
+from tailgate.values.caching import cached
+
+CACHE_MAX = 256  # patterns
 MONTHS = "January February March April May June July August September October November December".split()
 DAYS = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday".split()
 NUMERIC_FIELDS = """
@@ -48,7 +50,7 @@ class Part:
         return self.field in NUMERIC_FIELDS
 
 
-@lru_cache(maxsize=256)
+@cached(CACHE_MAX)
 def parse(text: str) -> tuple[Part, ...]:
     parts: list[Part] = []
     at = 0

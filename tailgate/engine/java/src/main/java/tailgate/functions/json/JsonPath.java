@@ -6,9 +6,9 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Pattern;
 import org.apache.spark.unsafe.types.UTF8String;
+import tailgate.functions.TextCache;
 
 /**
  * A path of jsonpath, which the driver has parsed: {@code {"lax": true, "item": [kind, text, [argument,
@@ -18,7 +18,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 record JsonPath(boolean lax, Node item) {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final int CACHE_MAX = 1_000;
-  private static final ConcurrentHashMap<UTF8String, JsonPath> CACHE = new ConcurrentHashMap<>();
+  private static final TextCache<JsonPath> CACHE = new TextCache<>(CACHE_MAX, JsonPath::parsed);
 
   /** An item of a path. {@code pattern} is that of a LIKE_REGEX, or null. */
   record Node(String kind, String text, List<Node> arguments, Pattern pattern) {
@@ -34,14 +34,13 @@ record JsonPath(boolean lax, Node item) {
 
   /** Returns the path of a text. */
   static JsonPath of(UTF8String text) {
-    JsonPath cached = CACHE.get(text);
-    if (cached != null) return cached;
-    if (CACHE.size() >= CACHE_MAX) CACHE.clear();
+    return CACHE.get(text);
+  }
+
+  private static JsonPath parsed(UTF8String text) {
     try {
       JsonNode tree = JSON.readTree(text.toString());
-      JsonPath path = new JsonPath(tree.get("lax").asBoolean(), node(tree.get("item")));
-      CACHE.put(text.clone(), path);
-      return path;
+      return new JsonPath(tree.get("lax").asBoolean(), node(tree.get("item")));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -8,10 +8,10 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
+import tailgate.functions.TextCache;
 import tailgate.functions.json.Jsonb;
 import tailgate.functions.json.JsonbConstruction;
 import tailgate.functions.json.JsonbTree;
@@ -29,8 +29,9 @@ public final class KsqldbConversion {
       Set.of("boolean", "double", "varchar", "bytes", "int", "bigint", "date", "time", "timestamp");
   private static final int DIGITS_MAX = 19;  // of a whole number
   private static final int PRECISION_MAX = 1000;  // of a decimal
-  private static final ConcurrentHashMap<UTF8String, Object> CACHE = new ConcurrentHashMap<>();
   private static final int CACHE_MAX = 1000;  // types
+  private static final int TYPE_BYTES_MAX = 64 << 10;  // of a cached type: those of columns are constants of the query
+  private static final TextCache<Object> CACHE = new TextCache<>(CACHE_MAX, TYPE_BYTES_MAX, KsqldbConversion::parsed);
 
   private KsqldbConversion() {}
 
@@ -42,13 +43,12 @@ public final class KsqldbConversion {
 
   /** Returns a type from its text. Throws 22023. */
   static Object typeOf(UTF8String type) {
-    Object parsed = CACHE.get(type);
-    if (parsed == null) {
-      parsed = JsonbTree.read(UTF8String.fromBytes(Jsonb.canonical(type.getBytes())));
-      if (!isType(parsed)) throw SqlError.invalidParameter(JsonbTree.text(parsed) + " is not a type of ksqlDB");
-      if (CACHE.size() >= CACHE_MAX) CACHE.clear();
-      CACHE.put(type.clone(), parsed);
-    }
+    return CACHE.get(type);
+  }
+
+  private static Object parsed(UTF8String type) {
+    Object parsed = JsonbTree.read(UTF8String.fromBytes(Jsonb.canonical(type.getBytes())));
+    if (!isType(parsed)) throw SqlError.invalidParameter(JsonbTree.text(parsed) + " is not a type of ksqlDB");
     return parsed;
   }
 

@@ -2,12 +2,12 @@ package tailgate.functions.ksqldb;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
+import tailgate.functions.TextCache;
 import tailgate.functions.json.JsonbTree;
 import tailgate.functions.text.BoundedMatcher;
 
@@ -18,8 +18,9 @@ import tailgate.functions.text.BoundedMatcher;
  * NULL. {@code tailgate/sql/compute/ksqldb/regexps.py} computes the same and names the sources.
  */
 public final class KsqldbRegexps {
-  private static final ConcurrentHashMap<UTF8String, Pattern> CACHE = new ConcurrentHashMap<>();
-  private static final int CACHE_MAX = 1000;  // patterns
+  private static final int CACHE_MAX = 256;  // patterns of up to PATTERN_MAX characters
+  private static final TextCache<Pattern> CACHE =
+      new TextCache<>(CACHE_MAX, Integer.MAX_VALUE, pattern -> compiled(pattern.toString()));
   private static final long READS_MAX = 200_000_000;  // characters read in one search: a few seconds
   private static final int PATTERN_MAX = 10_000;  // characters
 
@@ -30,13 +31,7 @@ public final class KsqldbRegexps {
   private KsqldbRegexps() {}
 
   private static Matcher matcher(UTF8String pattern, UTF8String text) {
-    Pattern compiled = CACHE.get(pattern);
-    if (compiled == null) {
-      compiled = compiled(pattern.toString());
-      if (CACHE.size() >= CACHE_MAX) CACHE.clear();
-      CACHE.put(pattern.clone(), compiled);
-    }
-    return BoundedMatcher.matcher(compiled, text.toString(), READS_MAX);
+    return BoundedMatcher.matcher(CACHE.get(pattern), text.toString(), READS_MAX);
   }
 
   private static Pattern compiled(String pattern) {

@@ -13,11 +13,11 @@ import java.time.temporal.TemporalAccessor;
 import java.time.temporal.TemporalQueries;
 import java.util.Locale;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Pattern;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 import tailgate.functions.Returns;
+import tailgate.functions.TextCache;
 import tailgate.functions.time.TimeZones;
 
 /**
@@ -33,7 +33,8 @@ public final class KsqldbTimes {
   private static final ZoneId UTC = ZoneId.of("UTC");  // has this name, unlike ZoneOffset.UTC
   private static final LocalDate EPOCH = LocalDate.of(1970, 1, 1);
   private static final UTF8String TIME = UTF8String.fromString("time"), DAY = UTF8String.fromString("day");
-  private static final ConcurrentHashMap<UTF8String, DateTimeFormatter> CACHE = new ConcurrentHashMap<>();
+  private static final TextCache<DateTimeFormatter> FORMATTERS = new TextCache<>(CACHE_MAX, KsqldbTimes::newFormatter);
+  private static final TextCache<DateTimeFormatter> PARSERS = new TextCache<>(CACHE_MAX, KsqldbTimes::newParser);
 
   /** Letters of patterns, and how often each may occur in a row. */
   private static final Map<Character, Integer> LETTERS = Map.ofEntries(
@@ -54,27 +55,15 @@ public final class KsqldbTimes {
 
   private KsqldbTimes() {}
 
-  private static final ConcurrentHashMap<UTF8String, DateTimeFormatter> PARSERS = new ConcurrentHashMap<>();
-
-  private static DateTimeFormatter parser(UTF8String pattern) {
-    DateTimeFormatter cached = PARSERS.get(pattern);
-    if (cached != null) return cached;
+  private static DateTimeFormatter newParser(UTF8String pattern) {
     checkLetters(pattern.toString(), true);
-    DateTimeFormatter parser = formatter(pattern);
-    if (PARSERS.size() >= CACHE_MAX) PARSERS.clear();
-    PARSERS.put(pattern.clone(), parser);
-    return parser;
+    return FORMATTERS.get(pattern);
   }
 
-  private static DateTimeFormatter formatter(UTF8String pattern) {
-    DateTimeFormatter cached = CACHE.get(pattern);
-    if (cached != null) return cached;
+  private static DateTimeFormatter newFormatter(UTF8String pattern) {
     checkLetters(pattern.toString(), false);
-    if (CACHE.size() >= CACHE_MAX) CACHE.clear();
     try {
-      DateTimeFormatter formatter = DateTimeFormatter.ofPattern(pattern.toString(), Locale.ENGLISH);
-      CACHE.put(pattern.clone(), formatter);
-      return formatter;
+      return DateTimeFormatter.ofPattern(pattern.toString(), Locale.ENGLISH);
     } catch (IllegalArgumentException e) {
       throw SqlError.invalidParameter("invalid pattern \"" + pattern + "\"");
     }
@@ -114,14 +103,14 @@ public final class KsqldbTimes {
     long micros = Math.floorMod(utc, SECOND);
     Instant instant = Instant.ofEpochSecond(Math.floorDiv(utc, SECOND), micros * 1000);
     ZoneId id = zone(zone);
-    return UTF8String.fromString(formatter(pattern).format(instant.atZone(id.equals(ZoneOffset.UTC) ? UTC : id)));
+    return UTF8String.fromString(FORMATTERS.get(pattern).format(instant.atZone(id.equals(ZoneOffset.UTC) ? UTC : id)));
   }
 
   /** Returns the date or the time (`kind`) of a UTC timestamp as a pattern says. Throws 22007 for another field. */
   public static UTF8String ksqldbFormatFields(long utc, UTF8String pattern, UTF8String kind) {
     LocalDateTime value = LocalDateTime.ofEpochSecond(Math.floorDiv(utc, SECOND), (int) Math.floorMod(utc, SECOND) * 1000, ZoneOffset.UTC);
     try {
-      return UTF8String.fromString(formatter(pattern).format(kind.equals(TIME) ? value.toLocalTime() : value.toLocalDate()));
+      return UTF8String.fromString(FORMATTERS.get(pattern).format(kind.equals(TIME) ? value.toLocalTime() : value.toLocalDate()));
     } catch (DateTimeException e) {
       throw new SqlError("22007", "the value lacks a field of the pattern \"" + pattern + "\"");
     }
@@ -134,7 +123,7 @@ public final class KsqldbTimes {
   @Returns("timestamp_ntz")
   public static long ksqldbParseFields(UTF8String text, UTF8String pattern, UTF8String kind) {
     try {
-      TemporalAccessor fields = parser(pattern).parse(text.toString());
+      TemporalAccessor fields = PARSERS.get(pattern).parse(text.toString());
       boolean isTime = kind.equals(TIME);
       if (!kind.equals(DAY)) {
         for (ChronoField field : ChronoField.values()) {
@@ -153,7 +142,7 @@ public final class KsqldbTimes {
   @Returns("timestamp_ntz")
   public static long ksqldbParseTimestamp(UTF8String text, UTF8String pattern, UTF8String zone) {
     try {
-      TemporalAccessor fields = parser(pattern).parse(text.toString());
+      TemporalAccessor fields = PARSERS.get(pattern).parse(text.toString());
       long local = micros(date(fields), time(fields));
       ZoneId own = fields.query(TemporalQueries.zone());
       return TimeZones.toUtc(local, own == null ? zone(zone) : own);

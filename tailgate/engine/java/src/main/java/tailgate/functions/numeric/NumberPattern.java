@@ -6,9 +6,9 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
+import tailgate.functions.TextCache;
 
 /**
  * A parsed number pattern of to_char() and to_number(), such as {@code FM999.00}: PostgreSQL's
@@ -19,8 +19,8 @@ import tailgate.errors.SqlError;
 final class NumberPattern {
   private static final String[] KEYWORDS =
       "EEEE FM MI PL PR RN SG SP TH fm mi pl pr rn sg sp th 0 9 . , B C D G L S V b c d g l s v eeee".split(" ");
-  private static final ConcurrentHashMap<UTF8String, NumberPattern> CACHE = new ConcurrentHashMap<>();
   private static final int CACHE_MAX = 1000;  // patterns
+  private static final TextCache<NumberPattern> CACHE = new TextCache<>(CACHE_MAX, text -> new NumberPattern(text.toString()));
 
   /**
    * A keyword or one character of text.
@@ -64,12 +64,7 @@ final class NumberPattern {
   }
 
   static NumberPattern of(UTF8String text) {
-    NumberPattern cached = CACHE.get(text);
-    if (cached != null) return cached;
-    if (CACHE.size() >= CACHE_MAX) CACHE.clear();
-    NumberPattern pattern = new NumberPattern(text.toString());
-    CACHE.put(text.clone(), pattern);
-    return pattern;
+    return CACHE.get(text);
   }
 
   /** Returns whether the pattern has one of some flags. */

@@ -2,7 +2,6 @@ package tailgate.functions.text;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -11,6 +10,7 @@ import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 import tailgate.functions.Returns;
+import tailgate.functions.TextCache;
 
 /**
  * Functions of regular expressions. {@code tailgate/sql/compute/regexp} translates the patterns from
@@ -21,19 +21,15 @@ import tailgate.functions.Returns;
  * the whole match.
  */
 public final class RegularExpressions {
-  private static final ConcurrentHashMap<UTF8String, Pattern> CACHE = new ConcurrentHashMap<>();
-  private static final int CACHE_MAX = 1000;  // patterns
+  private static final int CACHE_MAX = 256;  // patterns, which have up to 10,000 characters before they are translated
+  private static final TextCache<Pattern> CACHE =
+      new TextCache<>(CACHE_MAX, Integer.MAX_VALUE, pattern -> Pattern.compile(pattern.toString()));
   private static final long READS_MAX = 200_000_000;  // characters read in one search: a few seconds
 
   private RegularExpressions() {}
 
   private static Pattern compiled(UTF8String pattern) {
-    Pattern cached = CACHE.get(pattern);
-    if (cached != null) return cached;
-    if (CACHE.size() >= CACHE_MAX) CACHE.clear();
-    Pattern compiled = Pattern.compile(pattern.toString());
-    CACHE.put(pattern.clone(), compiled);
-    return compiled;
+    return CACHE.get(pattern);
   }
 
   private static Matcher matcher(Pattern pattern, String text) {

@@ -5,8 +5,8 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.unsafe.types.UTF8String;
+import tailgate.functions.TextCache;
 
 /**
  * The parsed patterns of to_char(), to_date() and to_timestamp(), such as {@code YYYY-MM-DD}, and
@@ -29,8 +29,8 @@ final class DatePattern {
   private static final Set<String> SUFFIXES = Set.of("TH", "th", "SP", "sp");
   static final String SEPARATORS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
   private static final List<String> SPELLINGS = spellings();  // longest first
-  private static final ConcurrentHashMap<UTF8String, List<Part>> CACHE = new ConcurrentHashMap<>();
   private static final int CACHE_MAX = 1000;  // patterns
+  private static final TextCache<List<Part>> CACHE = new TextCache<>(CACHE_MAX, pattern -> parse(pattern.toString()));
 
   enum Kind { FIELD, TEXT, SPACE, SEPARATOR }
 
@@ -62,12 +62,7 @@ final class DatePattern {
   }
 
   static List<Part> parts(UTF8String pattern) {
-    List<Part> cached = CACHE.get(pattern);
-    if (cached != null) return cached;
-    if (CACHE.size() >= CACHE_MAX) CACHE.clear();
-    List<Part> parts = parse(pattern.toString());
-    CACHE.put(pattern.clone(), parts);
-    return parts;
+    return CACHE.get(pattern);
   }
 
   private static List<Part> parse(String text) {

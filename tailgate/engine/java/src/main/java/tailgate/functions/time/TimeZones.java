@@ -8,13 +8,13 @@ import java.time.zone.ZoneOffsetTransition;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 import tailgate.functions.Returns;
+import tailgate.functions.TextCache;
 
 /**
  * Time zones by name, abbreviation or offset, and AT TIME ZONE.
@@ -27,7 +27,8 @@ public final class TimeZones {
   private static final Map<String, ZoneId> ZONES_BY_NAME = new HashMap<>();  // names in lower case
   private static final Pattern POSIX =
       Pattern.compile("(?:[A-Za-z]+|<[^>]+>)?([+-]?)(\\d{1,2})(?::?(\\d{2}))?(?::?(\\d{2}))?");
-  private static final ConcurrentHashMap<UTF8String, ZoneId> CACHE = new ConcurrentHashMap<>();
+  private static final int CACHE_MAX = 1000;  // names: the prefix of an offset is any word
+  private static final TextCache<ZoneId> CACHE = new TextCache<>(CACHE_MAX, name -> zone(name.toString()));
 
   static {
     abbreviations(0, "utc gmt z zulu ut wet uct");
@@ -94,11 +95,7 @@ public final class TimeZones {
   }
 
   public static ZoneId zone(UTF8String name) {
-    ZoneId cached = CACHE.get(name);
-    if (cached != null) return cached;
-    ZoneId zone = zone(name.toString());
-    CACHE.put(name.clone(), zone);
-    return zone;
+    return CACHE.get(name);
   }
 
   /**
