@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import MagicMock, patch
 
+import pytest
+
 from tailgate.engine.plan.circuit.decoders import FormatSpec, KafkaDecoder
 from tailgate.engine.plan.circuit.graph import Edge, Graph, SourceNode
 from tailgate.engine.plan.circuit.steps import Filter, Steps
@@ -79,6 +81,17 @@ def test_a_source_with_a_registry_is_always_replaced() -> None:
     parts = parts_of(Graph(sources=(source,)))
     removed, added = difference(parts, parts)
     assert json.loads(removed)["nodes"] == [1] and added.nodes == {1: source}
+
+
+def test_caches_of_the_jvms_objects_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tailgate.engine.runtime.spark.circuits.CACHED_MAX", 3)
+    circuits = Circuits(MagicMock())
+    with patch.object(circuits, "_empty"):
+        for number in range(5):
+            circuits.shape(f"c{number} int", Steps((Filter("c0 > 1"),)))
+            circuits._ints([number])
+            circuits._struct(f"c{number} int")
+    assert [len(cache) for cache in (circuits._shapes, circuits._arrays, circuits._structs)] == [3, 3, 3]
 
 
 def test_the_first_circuit_with_upper_or_lower_case_initializes_sparks_class() -> None:

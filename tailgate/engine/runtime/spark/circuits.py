@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +41,18 @@ Opened = Callable[[ConnectionSettings], dict[str, str]]  # decrypts the settings
 # 2.7 GB and takes 0.4 s.
 CASES = "org.apache.spark.sql.catalyst.util.CollationAwareUTF8String"
 USES_CASES = re.compile(r"\b(lower|upper)\(", re.IGNORECASE)
+CACHED_MAX = 2_000  # cached DataFrames, row types and arrays, of each kind: views that come and go have others each time
+
+Key = TypeVar("Key")
+Cached = TypeVar("Cached")
+
+
+def _keep(cache: dict[Key, Cached], key: Key, value: Cached) -> Cached:
+    """Caches a value, and removes the oldest one above CACHED_MAX."""
+    cache[key] = value
+    if len(cache) > CACHED_MAX:
+        del cache[next(iter(cache))]
+    return value
 
 
 class Circuits:
@@ -122,7 +134,7 @@ class Circuits:
         cached = self._shapes.get((ddl, linear))
         if cached is None:
             self._initialize_cases(linear)
-            cached = self._shapes[(ddl, linear)] = _apply(self._empty(ddl), linear)._jdf
+            cached = _keep(self._shapes, (ddl, linear), _apply(self._empty(ddl), linear)._jdf)
         return cached
 
     def _initialize_cases(self, linear: Steps) -> None:
@@ -141,9 +153,10 @@ class Circuits:
 
     def _struct(self, ddl: str) -> Any:
         """Returns the cached StructType for this DDL."""
-        if ddl not in self._structs:
-            self._structs[ddl] = self._struct_type.fromDDL(ddl) if ddl else self._struct_type()
-        return self._structs[ddl]
+        cached = self._structs.get(ddl)
+        if cached is None:
+            cached = _keep(self._structs, ddl, self._struct_type.fromDDL(ddl) if ddl else self._struct_type())
+        return cached
 
     def _schema_ddl(self, struct: Any) -> str:
         return str(struct.toDDL())
@@ -157,9 +170,8 @@ class Circuits:
     def _constant(self, kind: Any, values: tuple[int | bool, ...]) -> Any:
         """Returns a cached Java array, which nothing changes: each element of a new one is a round trip."""
         key = (kind is self._int, *values)
-        if key not in self._arrays:
-            self._arrays[key] = self._array(kind, list(values))
-        return self._arrays[key]
+        cached = self._arrays.get(key)
+        return _keep(self._arrays, key, self._array(kind, list(values))) if cached is None else cached
 
     def _array(self, kind: Any, values: list[Any]) -> Any:
         """Returns a Java array with elements of this class."""

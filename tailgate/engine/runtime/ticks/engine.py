@@ -126,6 +126,8 @@ class Engine(EngineLog):
             self.graph, self.runner.circuit, self.health.sources = graph, circuit, sources
             running = {o.node for o in graph.operators}
             self.runner.sums = {key: sum for key, sum in self.runner.sums.items() if key[0] in running}
+            if entry is not None:
+                self.runner.figures.dropped(entry.change.drop)
             self._source.tables(self.inbox.location, [s.channel for s in graph.sources if s.channel.startswith(TABLE)])
             if self.is_local and self.parallelism == 1:  # otherwise each tick is a job
                 self.runner.single(single_records(graph))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 from tailgate.engine.runtime.ticks.ages import TickAge
 from tailgate.engine.runtime.ticks.tick_result import Ticked
@@ -64,6 +65,12 @@ class TickFigures:
             self.rows.add(str(relation), by=rows)
             self.bytes.add(str(relation), by=size)
         self.failing, self.committed_at, self.began_at = False, now, None
+
+    def dropped(self, relations: Iterable[int]) -> None:
+        """Forgets relations that were dropped."""
+        for relation in relations:
+            self.rows.remove(str(relation))
+            self.bytes.remove(str(relation))
 
     def failed(self) -> None:
         """Records a tick that failed."""
