@@ -20,7 +20,7 @@ from tailgate.gateway.results.envelopes import NONE_RELEASED, Keyed
 from tailgate.lake.types import BOOL, Field
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.types import in_schema
+from tailgate.sql.ksqldb.types import KEY, in_schema
 
 TOMBSTONE = Field("tombstone", BOOL, False)
 Columns = Sequence[tuple[str, TypeName]]
@@ -28,7 +28,7 @@ Columns = Sequence[tuple[str, TypeName]]
 
 def declared(fields: Sequence[Field], columns: Columns, key: Collection[str] = ()) -> tuple[Field, ...]:
     """Returns fields whose names are declarations of ksqlDB. `columns`: their names and types. `key`: the names of those in the key."""
-    ends = [" KEY" if name in key else "" for name, _ in columns]
+    ends = [KEY if name in key else "" for name, _ in columns]
     names = [declaration(name, type) + end for (name, type), end in zip(columns, ends, strict=True)]
     return tuple(replace(field, name=name) for field, name in zip(fields, names, strict=True))
 

@@ -70,14 +70,13 @@ def definition(index: Index, on: str, relation: Item, *, pretty: bool = False) -
 
 def collation_of(index: Index, place: int, relation: Item) -> str:
     """Returns the collation by which a column of an index compares texts: that of COLLATE, or of the column of the relation."""
-    own = index.storage.columns.get(place)
-    return own.collation if own is not None and own.collation else _of_column(index.elements[place], relation)
+    return index.storage.of(place).collation or _of_column(index.elements[place], relation)
 
 
 def _of_column(element: int | IndexExpression, relation: Item) -> str:
     """Returns the collation of a column of a relation, or of an expression: that of its columns, if only one is not the default."""
     positions = (element,) if isinstance(element, int) else element.columns
-    own = {column.collation for i in positions if (column := relation.storage.columns.get(i)) is not None and column.collation}
+    own = {collation for i in positions if (collation := relation.storage.of(i).collation)}
     return own.pop() if len(own) == 1 else DEFAULT_COLLATION
 
 

@@ -62,6 +62,10 @@ class Storage(Record):
     clustered: int | None = None
     triggers_disabled: bool = False
 
+    def of(self, position: int) -> ColumnStorage:
+        """Returns the storage of a column."""
+        return self.columns.get(position) or ColumnStorage()
+
 
 @dataclass(frozen=True, slots=True)
 class ItemFields(Record):

@@ -5,12 +5,12 @@ A check returns the conditions that hold, or None if the observation does not sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tailgate.operations.watch.alerts import PAGE, WARNING, Checked, Condition
-from tailgate.operations.watch.observation import Observation
+from tailgate.operations.watch.observation import Observation, Since, unchanged_s
 
 DISK_FREE_MIN = 0.10  # of the file system
 CLOCK_AHEAD_MAX_MS = 60_000  # a log that is further ahead of the clock than this is reported
@@ -30,14 +30,6 @@ ENGINE_STATES = {
 READ = "Read the error: SELECT name, status, error FROM {}."
 
 Results = Sequence[tuple[str, str, str]]  # key, summary, hint
-
-
-@dataclass
-class Since:
-    """The time since which a value has not changed, by the monotonic clock."""
-
-    value: Hashable
-    at_s: float
 
 
 @dataclass
@@ -86,12 +78,6 @@ def _keys(at: Observation) -> list[list[str] | None]:
     """Returns the keys of the conditions of each check that does not need the lake."""
     results = [check.find(at, Memory()) for check in CHECKS if not check.of_lake]
     return [None if result is None else [key for key, _, _ in result] for result in results]
-
-
-def unchanged_s(before: Since | None, value: Hashable, at_s: float) -> tuple[Since, float]:
-    """Returns since when there is this value, and for how many seconds."""
-    since = before if before is not None and before.value == value else Since(value, at_s)
-    return since, at_s - since.at_s
 
 
 # ---- the machine -------------------------------------------------------------------------------------------------------------

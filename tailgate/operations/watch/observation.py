@@ -93,6 +93,20 @@ class Observation:
     catalog: Catalog
 
 
+@dataclass
+class Since:
+    """The time since which a value has not changed, by the monotonic clock."""
+
+    value: Hashable
+    at_s: float
+
+
+def unchanged_s(before: Since | None, value: Hashable, at_s: float) -> tuple[Since, float]:
+    """Returns since when there is this value, and for how many seconds."""
+    since = before if before is not None and before.value == value else Since(value, at_s)
+    return since, at_s - since.at_s
+
+
 class Observer:
     """Observes a lake and its processes. Shares of holds are read once in HELD_S seconds, because they list the log.
 
@@ -107,7 +121,7 @@ class Observer:
         self._not_reached = 0
         self._held: dict[str, float] = {}
         self._held_at = -HELD_S
-        self._sinks: tuple[Hashable, float] = None, 0.0  # the renewal of the lease of `tailgate sinks`, and since when it is the newest
+        self._sinks: Since | None = None  # the renewal of the lease of `tailgate sinks`
         self._silent_s = max(SILENT_S, SILENT_RENEWALS * sinks_process.lease_s(lake))
 
     def observe(self, step: int) -> Observation:
@@ -159,10 +173,9 @@ class Observer:
         return engine
 
     def _is_silent(self, sinks: tuple[Document, Hashable] | None) -> bool:
-        renewal, now_s = None if sinks is None else sinks[1], time.monotonic()
-        if renewal is None or renewal != self._sinks[0]:
-            self._sinks = renewal, now_s
-        return now_s - self._sinks[1] > self._silent_s
+        renewal = None if sinks is None else sinks[1]
+        self._sinks, seconds = unchanged_s(self._sinks, renewal, time.monotonic())
+        return renewal is not None and seconds > self._silent_s
 
     def _disk_free(self) -> float:
         disk = shutil.disk_usage(self._lake.local.location(""))

@@ -23,6 +23,8 @@ BOOLEAN, INT, BIGINT, DOUBLE, VARCHAR = map(TypeName, ("boolean", "int", "bigint
 DECIMAL = TypeName("decimal")  # of any precision and scale
 BYTES, DATE, TIME, TIMESTAMP, UNKNOWN = map(TypeName, ("bytes", "date", "time", "timestamp", "unknown"))
 
+KEY = " KEY"  # the end of a column of the key in a schema
+
 POSTGRESQL = {
     "boolean": "boolean",
     "int": "integer",

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from tailgate.lake.catalog import Table
 from tailgate.lake.catalog.indexes import parameter_texts
-from tailgate.lake.catalog.item_fields import ColumnStorage
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.keywords import quoted_text
 from tailgate.lake.types import Field, Type
@@ -32,7 +31,7 @@ def definition(table: Table, others: Sequence[str] = ()) -> str:
         generated = f" GENERATED {identity.upper()} AS IDENTITY" if identity else ""
         if column.name in table.generated:
             generated = f" GENERATED ALWAYS AS ({table.generated[column.name]}) STORED"
-        collation = table.storage.columns.get(i, ColumnStorage()).collation
+        collation = table.storage.of(i).collation
         collate = f" COLLATE {quoted(collation)}" if collation else ""
         parts.append(f"{quoted(column.name)} {column_type(column)}{collate}{constraints}{generated}")
     if table.key is not None:

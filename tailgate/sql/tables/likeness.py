@@ -59,7 +59,7 @@ def with_copies(statement: CreateTable, catalog: Catalog) -> tuple[CreateTable, 
 
 def _storage(relation: Item, position: int, like: Like) -> ColumnStorage:
     """Returns the storage that a column copies of another one."""
-    of = relation.storage.columns.get(position, ColumnStorage())
+    of = relation.storage.of(position)
     storage, compression = (word in like.including for word in ("storage", "compression"))
     return ColumnStorage(storage=of.storage if storage else "", compression=of.compression if compression else "")
 
@@ -68,7 +68,7 @@ def _column(relation: Item, position: int, like: Like, catalog: Catalog) -> Tabl
     """Returns the declaration of a column."""
     column = relation.columns[position]
     nullable = column.nullable or not isinstance(relation, Table)
-    collation = relation.storage.columns.get(position, ColumnStorage()).collation
+    collation = relation.storage.of(position).collation
     copy = TableColumn(column.name, column.type, nullable, domain=column.domain, collation=collation)
     if not isinstance(relation, Table):
         return copy

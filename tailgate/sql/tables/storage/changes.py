@@ -56,11 +56,11 @@ def with_storage(
             return replace(table, storage=replace(storage, parameters=changed(storage.parameters, parameters, "table")))
         case SetParameters(parameters, name):
             at = position(name)
-            column = storage.columns.get(at, ColumnStorage())
+            column = storage.of(at)
             return _with_column(table, at, replace(column, parameters=changed(column.parameters, parameters, "column")))
         case SetColumnStorage(column=name):
             at = position(name)
-            return _with_column(table, at, _altered(storage.columns.get(at, ColumnStorage()), action, table.columns[at].type))
+            return _with_column(table, at, _altered(storage.of(at), action, table.columns[at].type))
 
 
 def with_parameters(index: Index, options: Options) -> Index:
@@ -78,7 +78,7 @@ def with_default_storage(table: Table, position: int) -> Table:
 
 def with_collation(table: Table, position: int, collation: str) -> Table:
     """Returns the table whose column has the collation of this name, or that of its type if the name is empty or `default`."""
-    column = table.storage.columns.get(position, ColumnStorage())
+    column = table.storage.of(position)
     return _with_column(table, position, replace(column, collation="" if collation == DEFAULT_COLLATION else collation))
 
 

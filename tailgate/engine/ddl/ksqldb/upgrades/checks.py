@@ -54,7 +54,7 @@ def check_schema(old: Item, new: Item, position: int) -> tuple[str, ...]:
     before, after = _columns(old), _columns(new)
     first = after[: len(before)]
     changed = [column for place, column in enumerate(before) if place >= len(first) or first[place] != column]
-    if changed or any(column.endswith(" KEY") for column in after[len(before) :]):
+    if changed or any(column.endswith(types.KEY) for column in after[len(before) :]):
         listed = f". (The following columns are changed, missing or reordered: [{', '.join(changed)}])" if changed else ""
         raise InvalidTableDefinition(
             f"Cannot upgrade data source: DataSource '`{ksqldb_name(old.name)}`' has schema = {', '.join(before)} which is not"
@@ -72,4 +72,4 @@ def _columns(item: Item) -> list[str]:
     columns = {name: type for name, type in column_types(item).items() if name not in hidden}
     keys = [name for name in ksqldb.message_key if name in columns]
     names = [*keys, *(name for name in columns if name not in keys)]
-    return [types.column_in_schema(n, columns[n]) + (" KEY" if n in keys else "") for n in names]
+    return [types.column_in_schema(n, columns[n]) + (types.KEY if n in keys else "") for n in names]

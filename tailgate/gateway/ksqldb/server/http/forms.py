@@ -19,8 +19,8 @@ from typing import Protocol
 from tailgate.gateway.ksqldb.fields import schema
 from tailgate.gateway.ksqldb.server.http.errors import ApiError
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, type_name
+from tailgate.sql.ksqldb.types import KEY
 
-KEY = " KEY"  # the end of the declaration of a column in the key
 COLUMNS_CACHED = 1_000  # parsed declarations of columns
 LIMIT_REACHED, QUERY_COMPLETED = "Limit Reached", "Query Completed"
 
