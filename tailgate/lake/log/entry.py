@@ -202,7 +202,8 @@ class Entry:
     def body_bytes(self) -> int:
         """Returns the bytes of `body`, without reading them."""
         header = self.header
-        parts = (*(s for s in header.relations if s.file is None), *header.repeated, *header.state_files)
+        inline = [section for section in header.relations if section.file is None]
+        parts: list[Section | StateFile] = [*inline, *header.repeated, *header.state_files]
         return max((part.offset + part.length for part in parts), default=0)
 
     def changes(self, relation: int) -> pa.Table | None:
