@@ -4,6 +4,7 @@ Their names begin with `ksqldb_`.
 
 - `ksqldb_present(jsonb)`: NULL for JSON's null.
 - `ksqldb_wrapped(bigint)`: the integer of its lowest 32 bits, as Java's arithmetic of INT wraps around.
+- `ksqldb_double_plus`, `ksqldb_double_minus`, `ksqldb_double_times`: +, - and * of doubles, an infinity if the result is too large.
 - `ksqldb_array_elements(jsonb)`: jsonb_array_elements, also in CASE and COALESCE: its rows do not depend on the branch.
 - `ksqldb_high_watermark(timestamptz)`: an aggregate, the greatest value that the group has had, also of rows that have left. In a
   view, the group stays when its last row leaves; its other aggregates are those of no rows.
@@ -32,10 +33,16 @@ ELEMENTS = next(row for row in set_returning.ROWS if row.name == "jsonb_array_el
 _COUNTS = "tg_ksqldb_histogram(CAST(to_json(list({0} ORDER BY {0}){present}) AS VARCHAR))"
 _WRAPPED = "CAST((({0} + 2147483648) & 4294967295) - 2147483648 AS {type})"
 
+
+def _of_doubles(name: str, template: str) -> Function:
+    return Function(name, ("float8", "float8"), "float8", template, template)
+
+
 ROWS = (
     *(udf(u.name, u.arguments, u.result) for u in UDFS.values() if u.name.startswith(PREFIX)),
     Function("ksqldb_present", ("jsonb",), "jsonb", "nullif({0}, 'null')", "nullif({0}, 'null')"),
     Function("ksqldb_wrapped", ("int8",), "int4", _WRAPPED, _WRAPPED),
+    *(_of_doubles(f"ksqldb_double_{name}", f"({{0}} {sign} {{1}})") for name, sign in (("plus", "+"), ("minus", "-"), ("times", "*"))),
     replace(ELEMENTS, name="ksqldb_array_elements"),
     Function("ksqldb_high_watermark", ("timestamptz",), "timestamptz", "", "max({0}){filter}", "aggregate", strict=False),
     Function("ksqldb_counts", ("text",), "jsonb", "", _COUNTS, "aggregate", strict=False),

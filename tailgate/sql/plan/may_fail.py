@@ -19,7 +19,7 @@ FUNCTIONS = frozenset(
     (
         "lower upper length char_length btrim ltrim rtrim trim concat reverse starts_with md5 date_trunc extract date_part order"
         " ksqldb_wrapped ksqldb_present ksqldb_plus ksqldb_minus ksqldb_times ksqldb_quotient ksqldb_remainder"
-        " ksqldb_bigint_of_numeric ksqldb_bigint_of_double ksqldb_int_of_double"
+        " ksqldb_double_plus ksqldb_double_minus ksqldb_double_times ksqldb_bigint_of_numeric ksqldb_bigint_of_double ksqldb_int_of_double"
     ).split()
 )
 

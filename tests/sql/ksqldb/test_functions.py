@@ -61,9 +61,13 @@ def test_a_part_that_occurs_twice_in_what_fails_is_null(engine: duckdb.DuckDBPyC
         ("(a AND i = NULLIF(i, 1)) OR (i = 1 AND NOT b) OR i = 1", [None, None, None, None]),
         ("((a OR i = 1) AND (b OR i = 2)) OR NOT (a AND b)", [None, None, None, None]),
         ("(i = 1 OR a) AND (NOT b OR i = 2 OR b)", [True, True, None, None]),
+        ("CASE WHEN a THEN b ELSE true END", [None, None, True, None]),
+        ("CASE WHEN a AND s->x THEN false WHEN i = 2 THEN true ELSE i = 1 END", [None, None, True, False]),
+        ("COALESCE(a, b) AND i = 2", [False, False, False, False]),
+        ("NULLIF(a, true) OR i = 1", [None, None, True, None]),
     ],
 )
-def test_a_boolean_column_that_is_null_decides_and_and_or(text: str, values: list[bool | None], engine: duckdb.DuckDBPyConnection) -> None:
+def test_a_boolean_that_is_null_decides_and_or_and_case(text: str, values: list[bool | None], engine: duckdb.DuckDBPyConnection) -> None:
     """The operands are evaluated in order, as in ksqlDB."""
     structure = types.TypeName("struct", arguments=(types.BOOLEAN,), fields=("x",))
     scope = Scope({"a": types.BOOLEAN, "b": types.BOOLEAN, "i": types.INT, "s": structure}, ("v",))
@@ -85,11 +89,12 @@ def test_a_key_of_a_group_is_an_operand_of_or() -> None:
     assert translator.where(parsed) == "(k OR (count(*) > 1))"
 
 
-def test_a_condition_that_is_nested_too_deeply_is_refused() -> None:
+@pytest.mark.parametrize("form", ["(({} AND a) OR a)", "CASE WHEN {} THEN a ELSE NOT a END"])
+def test_a_condition_that_is_nested_too_deeply_is_refused(form: str) -> None:
     """Operands that may be NULL occur twice."""
     text = "a"
-    for sign in ["AND", "OR"] * 20:
-        text = f"({text} {sign} a)"
+    for _ in range(20):
+        text = form.format(text)
     with pytest.raises(StatementTooComplex, match="condition is nested too deeply"):
         Translator(Scope({"a": types.BOOLEAN}, ("v",)), aggregates=False).value(expression(KsqldbCursor(text)))
 

@@ -8,6 +8,7 @@ Source: ksqlDB 0.29, documentation, "Scalar functions", section "Date and time";
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta, timezone, tzinfo
@@ -36,7 +37,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 MONTHS = "January February March April May June July August September October November December".split()
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 SHORT = 3  # letters of the short names; more in a pattern mean the full name
-NOON = 12
+NOON, MIDNIGHT = 12, 24  # hours
+MONTH_DAYS_MAX = 31  # a day beyond the end of its month is the last one, as in Java
 DIGITS_MAX = 9  # of a fraction
 OFFSET_MAX = 18 * 60  # minutes
 MINUTE_MAX = 59
@@ -333,7 +335,8 @@ def _local(values: dict[str, str], counts: dict[str, int]) -> datetime:
     year_text = values.get("y") or values.get("u") or "1970"
     year = int(year_text) + (2000 if counts.get("y", counts.get("u")) == 2 else 0)
     numbers = {letter: int(text) for letter, text in values.items() if text.isdecimal()}
-    day = date(year, _month(values, counts), numbers.get("d", 1))
+    month = _month(values, counts)
+    day = date(year, month, min(_within(numbers.get("d", 1), 1, MONTH_DAYS_MAX), monthrange(year, month)[1]))
     if "D" in numbers:
         day = date(year, 1, 1) + timedelta(days=numbers["D"] - 1)
         if day.year != year:
@@ -344,7 +347,10 @@ def _local(values: dict[str, str], counts: dict[str, int]) -> datetime:
     if of_day:
         return datetime(year, day.month, day.day) + timedelta(microseconds=_within(of_day, 0, DAY_US - 1))
     fraction = values["S"].ljust(6, "0")[:6] if "S" in values else f"{numbers.get('n', 0) // 1000:06}"
-    return datetime(year, day.month, day.day, _hour(values, numbers), numbers.get("m", 0), numbers.get("s", 0), int(fraction))
+    hour, rest = _hour(values, numbers), (numbers.get("m", 0), numbers.get("s", 0), int(fraction))
+    if numbers.get("H") == MIDNIGHT and not any(rest):  # the end of the day, the next one if the text has the day
+        hour, day = 0, day + timedelta(days=1 if "d" in numbers or "D" in numbers else 0)
+    return datetime(day.year, day.month, day.day, hour, *rest)
 
 
 def _month(values: dict[str, str], counts: dict[str, int]) -> int:

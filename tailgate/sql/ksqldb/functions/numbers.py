@@ -13,6 +13,7 @@ from tailgate.sql.ksqldb.functions.entry import Function
 
 EARTH_RADIUS_KM, EARTH_RADIUS_MILES = 6371, 3959
 EXPONENT_MIN, EXPONENT_MAX = -745, 709.78  # of e: beyond, the result is 0 or an infinity
+DEGREES = 57.29577951308232  # of a radian, as in Java
 NAN, INFINITY = "CAST('NaN' AS double precision)", "CAST('Infinity' AS double precision)"
 
 
@@ -74,10 +75,11 @@ def _series(kind: TypeName) -> list[Function]:
     ]  # fmt: skip
 
 
-def _simple(names: str) -> list[Function]:
-    """Returns functions of a DOUBLE that PostgreSQL has under the same name. They may fail for an infinity."""
+def _simple(names: str, undefined: str = "") -> list[Function]:
+    """Returns functions of a DOUBLE that PostgreSQL has under the same name. `undefined`: the condition of NaN, if any."""
     lines = (line.strip().partition(": ") for line in names.strip().splitlines())
-    return [_double(name, f"{name}({{0}})", does, may_fail=True) for name, _, does in lines]
+    template = f"CASE WHEN {undefined} THEN {NAN} ELSE %s({{0}}) END" if undefined else "%s({0})"
+    return [_double(name, template % name, does, may_fail=True) for name, _, does in lines]
 
 
 ROWS = (
@@ -89,15 +91,17 @@ ROWS = (
     *_simple("""
         atan: The arc tangent, in radians.
         cbrt: The cube root.
-        cos: The cosine of an angle in radians.
         cosh: The hyperbolic cosine.
-        degrees: Radians as degrees.
         radians: Degrees as radians.
-        sin: The sine of an angle in radians.
         sinh: The hyperbolic sine.
-        tan: The tangent of an angle in radians.
         tanh: The hyperbolic tangent.
     """),
+    *_simple("""
+        cos: The cosine of an angle in radians.
+        sin: The sine of an angle in radians.
+        tan: The tangent of an angle in radians.
+    """, f"abs({{0}}) = {INFINITY}"),
+    _double("degrees", f"ksqldb_double_times({{0}}, {DEGREES})", "Radians as degrees."),
     _double("acos", f"CASE WHEN abs({{0}}) <= 1 THEN acos({{0}}) WHEN abs({{0}}) > 1 THEN {NAN} END", "The arc cosine, in radians."),
     _double("asin", f"CASE WHEN abs({{0}}) <= 1 THEN asin({{0}}) WHEN abs({{0}}) > 1 THEN {NAN} END", "The arc sine, in radians."),
     _double("atan2", "atan2({0}, {1})", "The arc tangent of the quotient of the arguments, in radians.", 2),

@@ -320,6 +320,19 @@ class Translator:
         if message:
             raise GroupingError(message, position=function.position)
 
+    def _conditions(self, case: e.CaseExpression) -> list[Typed]:
+        """Returns the conditions of the branches of CASE. One that is NULL makes the result NULL, as an operand of AND or OR."""
+        if case.operand is None:
+            return [
+                # AND, OR or NOT, in which NULL is not false
+                self.expression(condition)
+                if isinstance(condition, e.Operation) and comparisons.may_be_null(condition, self._is_key)
+                else self.condition(condition, is_when=True)
+                for condition, _ in case.branches
+            ]
+        operand = self.expression(case.operand)
+        return [comparisons.comparison("=", operand, self.expression(value), value.position) for value, _ in case.branches]
+
     def _within_case(self, case: e.CaseExpression) -> Typed:
         before, self._in_case = self._in_case, self._in_case or case
         try:
@@ -328,18 +341,20 @@ class Translator:
             self._in_case = before
 
     def _case(self, case: e.CaseExpression) -> Typed:
-        if case.operand is None:
-            conditions = [self.condition(condition, is_when=True) for condition, _ in case.branches]
-        else:
-            operand = self.expression(case.operand)
-            conditions = [comparisons.comparison("=", operand, self.expression(value), value.position) for value, _ in case.branches]
+        conditions = self._conditions(case)
         expressions = [result for _, result in case.branches] + ([] if case.otherwise is None else [case.otherwise])
         results = self._all(expressions)
         if all(result.type == types.UNKNOWN for result in results):
             raise DatatypeMismatch("Invalid Case expression. All case branches have a NULL type", position=case.position)
         _check_results(case, [result.type for result in results])
         values, type = of_one_type(results, expressions, case.position)
-        whens = "".join(f" WHEN {c.text} THEN {v.text}" for c, v in zip(conditions, values, strict=False))
+        whens, copied = "", 0
+        for (condition, _), when, value in zip(case.branches, conditions, values, strict=False):
+            if case.operand is None and comparisons.may_be_null(condition, self._is_key):
+                whens += f" WHEN {when.text} IS NULL THEN NULL"
+                copied += len(when.text)
+            whens += f" WHEN {when.text} THEN {value.text}"
+        comparisons.check_copied(copied, case.position)
         ending = "" if case.otherwise is None else f" ELSE {values[-1].text}"
         return Typed(f"CASE{whens}{ending} END", type, any(part.may_fail for part in (*values, *conditions)))
 

@@ -1,7 +1,7 @@
 """Arithmetic in ksqlDB's types.
 
     INT      wraps around, as in Java; so does BIGINT
-    DOUBLE   a division by zero is an infinity or NaN
+    DOUBLE   a division by zero is an infinity or NaN, and a result that is too large an infinity
     DECIMAL  precision and scale of the result follow from those of the operands
     VARCHAR  + is concatenation; a NULL is the text null, as in Java
 
@@ -17,7 +17,14 @@ from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.typed.values import Typed, coerced
 
-WRAPPING = {"+": "ksqldb_plus", "-": "ksqldb_minus", "*": "ksqldb_times"}
+OF_BIGINT = {"+": "ksqldb_plus", "-": "ksqldb_minus", "*": "ksqldb_times"}
+OF_DOUBLE = {
+    "+": "ksqldb_double_plus",
+    "-": "ksqldb_double_minus",
+    "*": "ksqldb_double_times",
+    "/": "ksqldb_quotient",
+    "%": "ksqldb_remainder",
+}
 
 
 def arithmetic(sign: str, operands: list[Typed], position: int, *, is_pulled: bool = False) -> Typed:
@@ -37,16 +44,14 @@ def arithmetic(sign: str, operands: list[Typed], position: int, *, is_pulled: bo
     if type.name == "decimal":
         return _decimal(sign, operands)
     left, right = (coerced(o, type).text for o in operands)
-    if type == types.DOUBLE and sign in ("/", "%"):
-        return Typed(f"{'ksqldb_quotient' if sign == '/' else 'ksqldb_remainder'}({left}, {right})", type, may_fail)
+    if type == types.DOUBLE:
+        return Typed(f"{OF_DOUBLE[sign]}({left}, {right})", type, may_fail)
     if sign in ("/", "%"):
         is_positive = right.isdigit() and int(right) > 0  # a literal
         return Typed(f"({left} {sign} {right})", type, may_fail or not is_positive)
     if type == types.INT:
         return Typed(f"ksqldb_wrapped(CAST({left} AS bigint) {sign} {right})", type, may_fail)
-    if type == types.BIGINT:
-        return Typed(f"{WRAPPING[sign]}({left}, {right})", type, may_fail)
-    return Typed(f"({left} {sign} {right})", type, may_fail=True)
+    return Typed(f"{OF_BIGINT[sign]}({left}, {right})", type, may_fail)
 
 
 def _unsupported(operands: list[Typed], position: int) -> DatatypeMismatch:

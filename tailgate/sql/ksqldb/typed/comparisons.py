@@ -12,7 +12,17 @@ from collections.abc import Callable, Sequence
 
 from tailgate.lake.errors import DatatypeMismatch, InvalidParameterValue, StatementTooComplex
 from tailgate.sql.ksqldb import types
-from tailgate.sql.ksqldb.expressions import ColumnReference, Constant, Expression, FieldAccess, Operation, Subscript, TypeName
+from tailgate.sql.ksqldb.expressions import (
+    CaseExpression,
+    Cast,
+    ColumnReference,
+    Expression,
+    FieldAccess,
+    FunctionCall,
+    Operation,
+    Subscript,
+    TypeName,
+)
 from tailgate.sql.ksqldb.typed.coercion import MOMENTS, of_one_type
 from tailgate.sql.ksqldb.typed.constants import moment_of
 from tailgate.sql.ksqldb.typed.values import Typed, moment_of_varchar
@@ -28,7 +38,8 @@ NAMES = {
 }
 EQUALITY = ("=", "<>", "is distinct from")
 EQUAL_ONLY = ("boolean", *types.STRUCTURES)
-OPERANDS_MAX = 100_000  # characters of the operands of AND or OR that may be NULL, which occur twice
+NEVER_NULL = ("array_contains", "json_array_contains", "is_json_string")  # functions
+OPERANDS_MAX = 100_000  # characters of the operands of AND, OR or CASE that may be NULL, which occur twice
 
 
 def settled(condition: Typed) -> Typed:
@@ -125,20 +136,25 @@ def in_order(
     may be NULL, as a value or a condition. `is_key`: whether an expression is one of GROUP BY, whose operands have no values.
     """
     sign, (*first, last) = operation.operator, _chain(operation, is_key)
-    nullable = [_may_be_null(operand, is_key) for operand in first]
+    nullable = [may_be_null(operand, is_key) for operand in first]
     if not any(nullable):
         return logical(sign, list(map(translated, operation.operands)), operation.position)
     operands = [*map(settled, first), translated(last)]
     _check_boolean(sign, operands, operation.position)
     test, result = ("NOT ", "false") if sign == "and" else ("", "true")
     whens, copied = "", 0
-    for may_be_null, operand in zip(nullable, operands, strict=False):
-        whens += f" WHEN {operand.text} IS NULL THEN NULL" if may_be_null else ""
+    for is_nullable, operand in zip(nullable, operands, strict=False):
+        whens += f" WHEN {operand.text} IS NULL THEN NULL" if is_nullable else ""
         whens += f" WHEN {test}{operand.text} THEN {result}"
-        copied += len(operand.text) if may_be_null else 0
-    if copied > OPERANDS_MAX:
-        raise StatementTooComplex("condition is nested too deeply", position=operation.position)
+        copied += len(operand.text) if is_nullable else 0
+    check_copied(copied, operation.position)
     return condition(f"CASE{whens} ELSE {operands[-1].text} END", operands)
+
+
+def check_copied(length: int, position: int) -> None:
+    """Raises 54001 for conditions that are too long to occur twice. `length`: their characters."""
+    if length > OPERANDS_MAX:
+        raise StatementTooComplex("condition is nested too deeply", position=position)
 
 
 def _check_boolean(sign: str, operands: Sequence[Typed], position: int) -> None:
@@ -157,13 +173,13 @@ def _chain(operation: Operation, is_key: Callable[[Expression], bool]) -> list[E
     return [left, *reversed(operands)]
 
 
-def _may_be_null(operand: Expression, is_key: Callable[[Expression], bool]) -> bool:
-    """Returns whether an operand is NULL if a column in it is NULL. A comparison is false then."""
+def may_be_null(operand: Expression, is_key: Callable[[Expression], bool]) -> bool:
+    """Returns whether a condition may be NULL. A comparison never is: it is false if a column in it is NULL."""
     match operand:
-        case ColumnReference():
+        case ColumnReference() | FieldAccess() | Subscript() | Cast() | CaseExpression():
             return True
-        case FieldAccess(inner) | Subscript(inner, Constant()):
-            return _may_be_null(inner, is_key)
+        case FunctionCall(name):
+            return name not in NEVER_NULL
         case Operation("and" | "or" | "not", operands) if not is_key(operand):
-            return any(_may_be_null(inner, is_key) for inner in operands)
+            return any(may_be_null(inner, is_key) for inner in operands)
     return False
