@@ -15,6 +15,7 @@ from tailgate.lake.catalog import Catalog, Index, Item, Table
 from tailgate.lake.catalog.custom_types import with_types_of
 from tailgate.lake.catalog.formats import ForeignKeyConstraint, IndexExpression
 from tailgate.lake.catalog.indexes import indexes
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.resolution import version as item_version
 
 
@@ -76,6 +77,16 @@ class Reference:
 def primary_key_name(table: Table) -> str:
     """Returns the name of the primary key that a table was created with."""
     return table.constraint or f"{table.name}_pkey"
+
+
+def table_of_key(name: Name, catalog: Catalog) -> Table | None:
+    """Returns the table whose first primary key has an index with this name, which is no item of the catalog, or None."""
+    if catalog.resolution is not None:
+        found = catalog.get(catalog.resolution.keys.get(name, 0))
+        return found if isinstance(found, Table) else None
+    tables = [table for table in catalog.each(Table) if table.key and primary_key_name(table) == name.name]
+    places = (name.schema,) if name.schema is not None else catalog.path
+    return next((table for place in places for table in tables if catalog.schema_of(table).name == place), None)
 
 
 def keys_of(table: Item, catalog: Catalog) -> tuple[Key, ...]:

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tailgate.lake.catalog import SYSTEM_RELATIONS, Catalog
+from tailgate.lake.catalog import SYSTEM_RELATIONS, Catalog, Table
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.resolution import Resolution, authority, version
 from tailgate.lake.catalog.schemas import TEMPORARY
+from tailgate.lake.constraints import primary_key_name, table_of_key
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.tokens import tokens as ksqldb_tokens
@@ -55,12 +56,15 @@ def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
             types[name] = type.id
     written = {ksqldb_name(name.name) for name in identifiers}
     queries = {id: item.id for id, item in base.queries.items() if id in written}
-    ids = (*relations.values(), *endpoints.values(), *types.values(), *queries.values())
+    keys = {primary_key_name(table) for table in catalog.each(Table) if table.key}
+    tables = {name: table_of_key(name, catalog) for name in identifiers if name.name in keys}
+    keyed = {name: table.id for name, table in tables.items() if table is not None and table.id in base.items}
+    ids = (*relations.values(), *endpoints.values(), *types.values(), *queries.values(), *keyed.values())
     ids_of_names = {*ids, *(id for of_name in functions.values() for id in of_name)}
     path = tuple(p for p in catalog.path if not p.startswith(TEMPORARY))
     versions = {id: version(base[id]) for id in sorted(ids_of_names)}
     digest = authority(base.roles, base.schemas, base.access)
-    return Resolution(path, relations, functions, versions, digest, endpoints, queries, types)
+    return Resolution(path, relations, functions, versions, digest, endpoints, queries, types, keyed)
 
 
 def names_in(text: str) -> Iterator[Name]:

@@ -73,6 +73,32 @@ ALTER TABLE renamed ADD COLUMN
 ALTER TABLE renamed ADD COLUMN a
 ALTER TABLE renamed ALTER COLUMN plain SET DEFAULT
 DROP TABLE renamed, bag CASCADE;
+-- the primary key of a renamed table keeps its name
+CREATE TABLE ships (id serial PRIMARY KEY, n int UNIQUE);
+ALTER TABLE ships RENAME TO vessels;
+INSERT INTO vessels VALUES (1, 1), (1, 2);
+SELECT conname, conindid::regclass::text AS index FROM pg_constraint WHERE conrelid = 'vessels'::regclass ORDER BY 1;
+CREATE TABLE ships (id int PRIMARY KEY, n int UNIQUE);
+INSERT INTO ships VALUES (1), (1);
+ALTER INDEX ships_pkey RENAME TO ships_n_key;
+ALTER INDEX ships_pkey RENAME TO vessels_pkey;
+ALTER INDEX public.ships_pkey1 RENAME TO ships_pkey;
+ALTER INDEX IF EXISTS ships_pkey1 RENAME TO ships_pkey;
+ALTER INDEX nowhere.ships_pkey RENAME TO other;
+BEGIN;
+ALTER INDEX ships_pkey RENAME TO undone;
+INSERT INTO ships VALUES (1), (1);
+ROLLBACK;
+INSERT INTO ships VALUES (1), (1);
+INSERT INTO vessels VALUES (1, 1), (1, 2) ON CONFLICT ON CONSTRAINT vessels_pkey DO NOTHING RETURNING id;
+SELECT indexrelid::regclass::text AS index, indisprimary FROM pg_index WHERE indrelid IN ('ships'::regclass, 'vessels'::regclass) ORDER BY 1;
+CREATE TEMPORARY TABLE boats (id int PRIMARY KEY);
+ALTER TABLE boats RENAME TO rafts;
+INSERT INTO rafts VALUES (1), (1);
+CREATE TABLE a_name_that_is_as_long_as_a_name_can_be_which_is_63_characters (id int PRIMARY KEY);
+SELECT conname FROM pg_constraint WHERE conrelid = 'a_name_that_is_as_long_as_a_name_can_be_which_is_63_characters'::regclass;
+DROP TABLE rafts;
+DROP TABLE ships, vessels, a_name_that_is_as_long_as_a_name_can_be_which_is_63_characters;
 -- IF NOT EXISTS with constraints
 CREATE TABLE owners (id int PRIMARY KEY);
 INSERT INTO owners VALUES (1);

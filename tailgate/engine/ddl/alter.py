@@ -11,7 +11,9 @@ from dataclasses import replace
 from tailgate.engine.ddl.enums import with_tables
 from tailgate.engine.ddl.history import OPTION, milliseconds
 from tailgate.lake.catalog import Catalog, Change, Companion, Composite, DroppedWithOwner, Function, HistoryItem, Index, Item, Sequence
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, Schema
+from tailgate.lake.constraints import table_of_key
 from tailgate.lake.errors import (
     DuplicateTable,
     FeatureNotSupported,
@@ -24,13 +26,21 @@ from tailgate.sql import sequence_definitions
 from tailgate.sql.definitions import bind_definition, rename_references
 from tailgate.sql.drop import Notice, find_of_kind, notice
 from tailgate.sql.set_option import set_option
-from tailgate.sql.statements import AlterItem, AlterSequence, CreateSource, CreateTable, CreateView, parse
+from tailgate.sql.statements import AlterItem, AlterSequence, AlterTable, CreateSource, CreateTable, CreateView, parse
+from tailgate.sql.statements.tables import RenameConstraint
+from tailgate.sql.tables.alterations import alteration
+from tailgate.sql.tables.definition import with_name
 from tailgate.sql.tables.owners import given
 from tailgate.sql.tables.storage.changes import with_parameters
 
 
 def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]:
     """Returns the change of the catalog, and notices."""
+    if statement.kind == "index" and statement.rename and catalog.find(statement.name) is None:
+        table = table_of_key(statement.name, catalog)
+        if table is not None:
+            rename = AlterTable(Name(table.name), (RenameConstraint(statement.name.name, statement.rename),))
+            return alteration(table, rename, catalog).change, []
     item = find_of_kind(
         statement.kind, statement.name, catalog, if_exists=statement.if_exists, any_relation=statement.kind == "table", word="relation"
     )
@@ -109,7 +119,7 @@ def move(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
 
     It includes the item's companions and all items whose text contains the name. Raises 42P07, also for the item's own name.
     """
-    put = [replace(item, name=name, schema=schema.id)]
+    put = [replace(with_name(item, name), schema=schema.id)]
     catalog.check_new(name, schema, item.namespace)
     if isinstance(item, Composite):
         catalog.check_new(name, schema)  # no relation may have the name, either

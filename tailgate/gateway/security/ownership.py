@@ -20,7 +20,7 @@ from tailgate.lake.catalog.item_fields import Namespace
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import DATABASE, Schema
-from tailgate.lake.constraints import references_of, references_to
+from tailgate.lake.constraints import references_of, references_to, table_of_key
 from tailgate.lake.errors import InsufficientPrivilege, InvalidCatalogName, TailgateError
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import kind_of
@@ -87,8 +87,10 @@ class _Check:
             case n.CreateBeside(name, namespace):
                 for item in self._items_named([name], namespace):
                     self._schema("CREATE", self._catalog.schema_of(item))
-            case n.OwnItems(names, namespace):
+            case n.OwnItems(names, namespace, keys):
                 self._owners(*names, namespace=namespace)
+                if keys:
+                    self._key_owners(names)
             case n.OwnQuery(id):
                 if id is not None and (maintained := self._catalog.find_query(id)) is not None:
                     self._owner(maintained)
@@ -185,6 +187,15 @@ class _Check:
     def _owners(self, *names: Name, namespace: Namespace = "relation") -> None:
         for item in self._items_named(names, namespace):
             self._owner(item)
+
+    def _key_owners(self, names: Iterable[Name]) -> None:
+        """Checks a change of the indexes of primary keys, which are no items."""
+        for name in (name for name in names if self._catalog.find(name) is None):
+            table = table_of_key(name, self._catalog)
+            if table is not None and not self._owns(table):
+                raise InsufficientPrivilege(f"must be owner of index {name.name}")
+            if table is not None:
+                self._schema("CREATE", self._catalog.schema_of(table))
 
     def _function_owners(self, references: Iterable[s.FunctionName]) -> None:
         for function in filter(None, map(self._function, references)):

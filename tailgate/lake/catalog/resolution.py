@@ -36,7 +36,7 @@ class Resolution:
     - `path`: the schemas of the session's path, in order.
     - `relations`: id by name, for everything except functions, endpoints and types.
     - `functions`: ids by name, in the order of the path.
-    - `endpoints`, `types`: id by name.
+    - `endpoints`, `types`: id by name. `keys`: the id of a table by the name of its primary key.
     - `queries`: the id of the item that a persistent query of ksqlDB maintains, by the id of the query.
     - `versions`: by id, a digest of the item's definition.
     - `authority`: a digest of all roles, schemas and privileges.
@@ -50,6 +50,7 @@ class Resolution:
     endpoints: Mapping[Name, int] = field(default_factory=dict)
     queries: Mapping[str, int] = field(default_factory=dict)
     types: Mapping[Name, int] = field(default_factory=dict)
+    keys: Mapping[Name, int] = field(default_factory=dict)
 
     def including(self, items: Iterable[Item], schemas: Mapping[int, Schema]) -> Resolution:
         """Returns the resolution with items added that the statement itself creates. `schemas`: all schemas by id."""
@@ -78,6 +79,7 @@ class Resolution:
             "endpoints": [[name.schema, name.name, id] for name, id in self.endpoints.items()],
             "queries": dict(self.queries),
             "types": [[name.schema, name.name, id] for name, id in self.types.items()],
+            "keys": [[name.schema, name.name, id] for name, id in self.keys.items()],
         }
 
     @staticmethod
@@ -91,6 +93,7 @@ class Resolution:
             {Name(name, schema): id for schema, name, id in data.get("endpoints", ())},
             data.get("queries", {}),
             {Name(name, schema): id for schema, name, id in data.get("types", ())},
+            {Name(name, schema): id for schema, name, id in data.get("keys", ())},
         )
 
 

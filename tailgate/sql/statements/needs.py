@@ -52,10 +52,11 @@ class CreateBeside:
 
 @dataclass(frozen=True, slots=True)
 class OwnItems:
-    """The ownership of items."""
+    """The ownership of items. `keys`: names of the primary keys of tables are allowed, too."""
 
     names: tuple[Name, ...]
     namespace: Namespace = "relation"
+    keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +255,7 @@ def of_alter(statement: d.AlterItem) -> Needs:
     namespace = namespace_of(statement.kind)
     moved = CreateItem(Name(statement.name.name, statement.schema)) if statement.schema else CreateBeside(statement.name, namespace)
     place = GiveItem(statement.name, statement.owner, namespace) if statement.owner else moved
-    return (OwnItems((statement.name,), namespace), place)
+    return (OwnItems((statement.name,), namespace, statement.kind == "index"), place)
 
 
 def of_create_table(statement: t.CreateTable) -> Needs:

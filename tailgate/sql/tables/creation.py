@@ -7,6 +7,7 @@ from dataclasses import replace
 from tailgate.lake.catalog import Catalog, Change, Index, Sequence, Table
 from tailgate.lake.catalog.custom_types import types_of
 from tailgate.lake.catalog.item_fields import Storage
+from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.constraints import primary_key_name
 from tailgate.lake.errors import DuplicateObject, FeatureNotSupported, TailgateError
 from tailgate.lake.types import Field
@@ -19,6 +20,7 @@ from tailgate.sql.tables.constraints import check_constraint, key_columns, uniqu
 from tailgate.sql.tables.definition import definition
 from tailgate.sql.tables.identity import column_sequence, next_value
 from tailgate.sql.tables.likeness import copied_index, with_copies
+from tailgate.sql.tables.names import free_name
 from tailgate.sql.tables.storage.changes import with_collation
 from tailgate.sql.tables.storage.parameters import created
 
@@ -84,7 +86,7 @@ def _table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
         stored=True,
         sql=text,
         defaults=defaults,
-        constraint=statement.constraint,
+        constraint=_key_name(statement, schema, catalog),
         identity={c.name: c.generated for c in statement.columns if c.generated is not None and c.generated != "serial"},
         schema=schema.id,
         generated={c.name: c.expression for c in statement.columns if c.expression is not None},
@@ -96,6 +98,16 @@ def _table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
     for check in statement.checks:
         item = _with_check(check, item, names, schema.name)
     return normalized(item, statement, catalog)
+
+
+def _key_name(statement: CreateTable, schema: Schema, catalog: Catalog) -> str | None:
+    """Returns the name of a primary key if the statement has one, or if the name that PostgreSQL derives from the table's is taken."""
+    if statement.constraint is not None or not statement.key:
+        return statement.constraint
+    table = statement.name.name
+    keys = {primary_key_name(other) for other in catalog.each(Table) if other.schema == schema.id and other.key}
+    name = free_name(table, "", "pkey", lambda n: n in keys or catalog.at(n, schema) is not None)
+    return None if name == f"{table}_pkey" else name
 
 
 def _with_check(check: Check, table: Table, explicit: set[str], schema: str) -> Table:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tailgate.lake.catalog import Table
 from tailgate.lake.catalog.indexes import parameter_texts
+from tailgate.lake.catalog.items import ItemType
 from tailgate.lake.catalog.names import quoted
+from tailgate.lake.constraints import primary_key_name
 from tailgate.lake.keywords import quoted_text
 from tailgate.lake.types import Field, Type
 from tailgate.sql.statements import CreateTable, parse
@@ -39,6 +42,14 @@ def definition(table: Table, others: Sequence[str] = ()) -> str:
         parts.append(f"{constraint}PRIMARY KEY ({', '.join(quoted(table.columns[k].name) for k in table.key)})")
     parts += [f"CONSTRAINT {quoted(check.name)} CHECK ({check.text})" for check in table.checks] + list(others)
     return f"CREATE TABLE {creation.name.sql} ({', '.join(parts)}){_with_clause(table, creation)}"
+
+
+def with_name(item: ItemType, name: str) -> ItemType:
+    """Returns the item with another name. As in PostgreSQL, the primary key of a table keeps its name."""
+    if isinstance(item, Table) and item.key is not None and item.constraint is None and name != item.name:
+        item = replace(item, constraint=primary_key_name(item))
+        item = replace(item, sql=definition(item))
+    return replace(item, name=name)
 
 
 def _with_clause(table: Table, creation: CreateTable) -> str:

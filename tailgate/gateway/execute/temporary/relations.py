@@ -36,6 +36,7 @@ from tailgate.sql.new_items import with_article
 from tailgate.sql.numeric_types import MAINTAINED
 from tailgate.sql.sequence_definitions import alter_sequence, create_sequence
 from tailgate.sql.tables.constraints import PERMANENT_ONLY
+from tailgate.sql.tables.definition import with_name
 from tailgate.sql.tables.owners import given
 from tailgate.sql.tables.storage.changes import with_parameters
 from tailgate.sql.view_replacement import check_columns
@@ -270,7 +271,7 @@ async def _alter(session: Session, statement: s.AlterItem) -> str | None:
         raise e.FeatureNotSupported("cannot move objects into or out of temporary schemas")
     if catalog.find(Name(statement.rename, TEMPORARY)) is not None:
         raise e.DuplicateTable(f'relation "{statement.rename}" already exists')
-    before, after = catalog.stored, catalog.stored.apply(Change(put=(replace(item, name=statement.rename),)))
+    before, after = catalog.stored, catalog.stored.apply(Change(put=(with_name(item, statement.rename),)))
     others = catalog.dependents(item.id)
     changed = [after[i.id] for i in (item, *others) if not isinstance(i, DroppedWithOwner)]
     session.naming.put(after[item.id], *await session.serving.workers.run_bounded(all_restated, changed, before, after))
