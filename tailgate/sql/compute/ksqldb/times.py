@@ -338,7 +338,7 @@ def _local(values: dict[str, str], counts: dict[str, int]) -> datetime:
     month = _month(values, counts)
     day = date(year, month, min(_within(numbers.get("d", 1), 1, MONTH_DAYS_MAX), monthrange(year, month)[1]))
     if "D" in numbers:
-        day = date(year, 1, 1) + timedelta(days=numbers["D"] - 1)
+        day = _days_after(date(year, 1, 1), numbers["D"] - 1)
         if day.year != year:
             raise ValueError("day of the year")
     if "E" in values and DAYS[day.weekday()][:SHORT] != values["E"][:SHORT] and "d" in values:
@@ -349,8 +349,13 @@ def _local(values: dict[str, str], counts: dict[str, int]) -> datetime:
     fraction = values["S"].ljust(6, "0")[:6] if "S" in values else f"{numbers.get('n', 0) // 1000:06}"
     hour, rest = _hour(values, numbers), (numbers.get("m", 0), numbers.get("s", 0), int(fraction))
     if numbers.get("H") == MIDNIGHT and not any(rest):  # the end of the day, the next one if the text has the day
-        hour, day = 0, day + timedelta(days=1 if "d" in numbers or "D" in numbers else 0)
+        hour, day = 0, _days_after(day, 1 if "d" in numbers or "D" in numbers else 0)
     return datetime(day.year, day.month, day.day, hour, *rest)
+
+
+def _days_after(day: date, count: int) -> date:
+    """Returns the day that is a number of days after another one. Raises ValueError beyond the year 9999."""
+    return date.fromordinal(day.toordinal() + count)
 
 
 def _month(values: dict[str, str], counts: dict[str, int]) -> int:
