@@ -8,8 +8,12 @@ from typing import Any
 
 import duckdb
 import psycopg
+import pyarrow as pa
+import pytest
 
+from tailgate.lake.types import Type
 from tailgate.sql.bind import bind_query
+from tailgate.sql.functions.general.templates import from_fixed
 from tailgate.sql.numeric_types import WITH_GENERAL
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of, install
@@ -126,6 +130,46 @@ def test_operands_whose_digits_have_no_room_in_one_decimal(postgres: str) -> Non
         connection.register(f"r{next(iter(numerics.catalog().items))}", numerics.table(rows).drop(["n"]))
         for text, right in zip(texts, results_of(server, rows, texts), strict=True):
             assert on_duckdb(connection, text) == right, text
+
+
+def test_operands_are_columns() -> None:
+    """A lambda takes ten times as long."""
+    texts = ["sum(a * (1 - b) * (1 + b))", "b * (k - b) * (k + b) * 1.5", "a / (b + 1)", "sum(k / (a + 1))", "a * b / c + k"]
+    assert not [text for text in texts if "lambda" in sql_of(f"SELECT {text} FROM {numerics.RELATION}")]
+
+
+def test_operands_that_are_computed_for_some_rows_only() -> None:
+    results = {
+        "sum(1 / x) FILTER (WHERE x <> 0)": "0.50000000000000000000",
+        "sum(CASE WHEN x <> 0 THEN 1 / x * 2.0 END)": "1.000000000000000000000",
+        "count(*) FILTER (WHERE x = 0 OR 1 / x * 2.0 > 0)": "2",
+        f"sum({' + '.join(['x'] * 40)})": "80",
+        "count(DISTINCT random()::numeric / (x + 1))": "2",
+        "max(round(random()::numeric * 0 + x / 2, 1))": "1.0",
+    }
+    with duckdb.connect() as connection:
+        install(connection)
+        for text, right in results.items():
+            query = f"SELECT ({text})::text FROM (VALUES (0::numeric), (2::numeric)) AS v (x)"
+            assert connection.execute(sql_of(query)).fetchall() == [(right,)], text
+
+
+@pytest.mark.parametrize("scale", [1, 4, 13, 14])
+def test_units_of_fixed_numerics(scale: int, seed: int) -> None:
+    """Those with few digits are computed by way of a DOUBLE."""
+    source = random.Random(seed)
+    limits = (9, 10**8, 10**14 - 1, 10**14 + 1, 10**15, 10**20, 10**24 - 1)
+    units = [10**14 + n for n in range(-2, 3)] + [source.choice((-1, 1)) * source.randint(0, source.choice(limits)) for _ in range(3000)]
+    values = pa.table({"v": pa.array([Decimal(u).scaleb(-scale) for u in units], pa.decimal128(24, scale))})
+    with duckdb.connect() as connection:
+        install(connection)
+        connection.register("fixed", values)
+        result = connection.execute(f"SELECT ({from_fixed(Type('numeric', (24, scale))).format('v')}).u FROM fixed").fetchall()
+    assert [int(u) for (u,) in result] == units
+
+
+def sql_of(query: str) -> str:
+    return render(bind_query(query, numerics.catalog(), numeric_rules=WITH_GENERAL).plan)
 
 
 def results_of(server: psycopg.Connection[Any], rows: list[tuple[Any, ...]], texts: list[str]) -> list[list[str | None] | str]:

@@ -52,6 +52,7 @@ from tailgate.sql.plan.traversal import inputs
 from tailgate.sql.render.dialects import DUCKDB
 from tailgate.sql.render.duckdb_aggregates import aggregate, order_by, sort_terms
 from tailgate.sql.render.duckdb_windows import window
+from tailgate.sql.render.general_columns import with_general_columns
 from tailgate.sql.render.guards import guarded
 from tailgate.sql.render.scalars import CONSTANTS, render_scalar
 from tailgate.sql.render.shared_arguments import checked_length
@@ -76,7 +77,7 @@ def render(plan: Relation, *, now: str = NOW, constants: list[Value] | None = No
     `now`: SQL for the time of the statement. `constants`: long literals are appended to it and become
     parameters (see `arguments`); without it, they are written into the SQL.
     """
-    plan = computed_once(zoned(plan))
+    plan = with_general_columns(computed_once(zoned(plan)))
     renderer = _Renderer(now, shared(plan), constants)
     text = renderer.relation(plan)
     if not renderer.written:
