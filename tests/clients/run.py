@@ -34,7 +34,7 @@ CACHE = REPOSITORY / ".clients"
 READY_TIMEOUT = timedelta(seconds=120)  # a JVM with Spark: 12 s measured on two cores
 CHECKS_TIMEOUT_S = 1800.0  # of one program; SQLAlchemy's suite takes longest, 8 minutes on two busy cores
 PYTHON = [str(CACHE / "python/bin/python")]
-DEBIAN = "apt-get install postgresql-client unixodbc odbc-postgresql chromium"
+DEBIAN = "apt-get install postgresql-client unixodbc odbc-postgresql chromium ruby-activerecord ruby-pg"
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,7 @@ CLIENTS = (
         for name in ("Hibernate", "Flyway", "Liquibase", "jOOQ")
     ),
     Client("GORM", "gorm", ("./checks",), ("tailgate",)),
+    Client("ActiveRecord", "activerecord", ("ruby", "-W0", "activerecord_checks.rb"), ("tailgate",)),
     # They create streams and tables, which the catalog queries of the others would find.
     Client("ksqldb-client", "node", ("node", "ksqldb_checks.js"), ("tailgate",)),
     Client("curl", "ksqldb", (str(CACHE / "ksqldb/bin/python"), "curl_checks.py"), ("tailgate",)),
@@ -128,6 +129,7 @@ INSTALL = {
     "jdbc": ["mvn -B -q package dependency:copy-dependencies -DoutputDirectory=target/lib"],
     "go": ["go mod tidy", "go build -o checks ."],
     "gorm": ["go mod tidy", "go build -o checks ."],
+    "activerecord": ["ruby -r active_record -r pg -e ''"],  # both are Debian's
     "rust": ["cargo build -q"],
     "superset": [
         "python3 -m venv .",

@@ -18,6 +18,10 @@ CREATE TABLE orders (id bigint GENERATED ALWAYS AS IDENTITY (START 5) PRIMARY KE
 SELECT relname, ('public.' || relname)::regclass::oid = oid AS same FROM pg_class WHERE relname = 'orders';
 SELECT relname, relname::text::regclass::oid = oid AS same, quote_ident(relname)::regclass::oid = oid AS quoted FROM pg_class WHERE relname = 'orders';
 DROP TABLE orders;
+-- defaults, as Rails reads them
+CREATE TABLE d (a jsonb DEFAULT '{}', b varchar(5)[] DEFAULT '{}', c bool DEFAULT FALSE, c2 bool DEFAULT 'f', d int DEFAULT '5', e int DEFAULT -1, f numeric(8,2) DEFAULT -1.5, f2 numeric DEFAULT '1.50', f3 numeric DEFAULT '5', f4 numeric(5,1) DEFAULT 2.5, g bigint DEFAULT 99999999999, i date DEFAULT '2026-1-2', j timestamptz DEFAULT '2026-01-02 0:0+00', jj timestamp DEFAULT '2026-01-02 0:0', k char(3) DEFAULT 'x', l uuid DEFAULT '00000000-0000-0000-0000-00000000000A', m float DEFAULT '0.1', n text DEFAULT NULL, q interval DEFAULT '1 day', r bytea DEFAULT '\x00', s inet DEFAULT '10.0.0.1/24', t json DEFAULT '{"a": 1}', u int4range DEFAULT '[1,2]', v bit(4) DEFAULT '0101', v2 varbit DEFAULT '11', w money DEFAULT '1', x text DEFAULT 'it''s', z smallint DEFAULT '-7', aa int[] DEFAULT '{1, 2}', bb timestamp DEFAULT NOW(), bb2 date DEFAULT current_date, bb3 text DEFAULT current_user, bb4 timestamp(3) DEFAULT CURRENT_TIMESTAMP(3), ff name DEFAULT 'n', gg "char" DEFAULT 'c', hh varchar(5) DEFAULT 'x'::varchar, ii jsonb DEFAULT '{"bb":1,  "a":2}'::jsonb, jj2 float DEFAULT 'NaN', jj3 time DEFAULT '8:9', jj4 macaddr DEFAULT '8-0-2B-1-2-3', kk bool[] DEFAULT '{true,f}', ll numeric DEFAULT 123456789012345678901234567890);
+SELECT attname, pg_get_expr(adbin, adrelid) AS d FROM pg_attribute LEFT JOIN pg_attrdef ON attrelid = adrelid AND attnum = adnum WHERE attrelid = 'd'::regclass AND attnum > 0 ORDER BY attnum;
+DROP TABLE d;
 CREATE TABLE c (id int PRIMARY KEY, a text, b int);
 COMMENT ON COLUMN c.a IS 'an address';
 COMMENT ON TABLE c IS 'who buys';

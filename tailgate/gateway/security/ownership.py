@@ -88,9 +88,7 @@ class _Check:
                 for item in self._items_named([name], namespace):
                     self._schema("CREATE", self._catalog.schema_of(item))
             case n.OwnItems(names, namespace, keys):
-                self._owners(*names, namespace=namespace)
-                if keys:
-                    self._key_owners(names)
+                self._owners(*names, namespace=namespace, keys=keys)
             case n.OwnQuery(id):
                 if id is not None and (maintained := self._catalog.find_query(id)) is not None:
                     self._owner(maintained)
@@ -184,12 +182,14 @@ class _Check:
         if role is not None and role.id not in self._catalog.acting(self._role.id):
             raise InsufficientPrivilege(f'must be member of role "{name}"')
 
-    def _owners(self, *names: Name, namespace: Namespace = "relation") -> None:
+    def _owners(self, *names: Name, namespace: Namespace = "relation", keys: bool = False) -> None:
         for item in self._items_named(names, namespace):
             self._owner(item)
+        if keys:
+            self._key_owners(names)
 
     def _key_owners(self, names: Iterable[Name]) -> None:
-        """Checks a change of the indexes of primary keys, which are no items."""
+        """Checks a change of the indexes of primary keys, which the catalog does not list as items."""
         for name in (name for name in names if self._catalog.find(name) is None):
             table = table_of_key(name, self._catalog)
             if table is not None and not self._owns(table):

@@ -16,6 +16,7 @@ from typing import Any
 
 from tailgate.gateway.catalog.relations import composite_rows, domain_rows, enum_rows, sequence_rows
 from tailgate.gateway.catalog.relations.access_lists import access_list, column_access_lists, pg_default_acl
+from tailgate.gateway.catalog.relations.column_defaults import NULL, shown_default
 from tailgate.gateway.catalog.relations.constraint_rows import (
     INDEXES,
     checks_of,
@@ -25,7 +26,7 @@ from tailgate.gateway.catalog.relations.constraint_rows import (
     pg_constraint,
 )
 from tailgate.gateway.catalog.relations.fixed_rows import values
-from tailgate.gateway.catalog.relations.sequence_rows import persistence, shown_default
+from tailgate.gateway.catalog.relations.sequence_rows import persistence
 from tailgate.gateway.catalog.relations.storage import (
     altered_storage,
     clustered_index,
@@ -75,7 +76,7 @@ def defaults_of(item: Item) -> Mapping[str, str]:
     """Returns the defaults and generation expressions of a table by column, without those of identity columns."""
     if not isinstance(item, Table):
         return {}
-    return {c: text for c, text in item.defaults.items() if c not in item.identity} | dict(item.generated)
+    return {c: text for c, text in item.defaults.items() if c not in item.identity and not NULL.fullmatch(text)} | dict(item.generated)
 
 
 def is_primary(item: Item) -> bool:
@@ -232,7 +233,7 @@ def _typed(relation: int, number: int, field: Field) -> Row:
 
 
 def pg_attrdef(catalog: Catalog) -> Iterator[Row]:
-    """Yields the defaults of tables' columns, as written in the statement."""
+    """Yields the defaults of tables' columns."""
     for item in relations(catalog):
         defaults = defaults_of(item)
         for number, field in enumerate(item.columns, 1):
