@@ -32,7 +32,7 @@ _TIME = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d)(?::(\d\d)(?::(\d\d)(?
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """The SELECT of a pull query, with the columns of its rows. `key`: the columns of the table's key, with the bounds of its windows."""
+    """The SELECT of a pull query, with the columns of its rows. `key`: those of the table's key, with the bounds of its windows."""
 
     select: s.Select
     columns: tuple[tuple[str, e.TypeName], ...]
@@ -63,7 +63,7 @@ def pulled(query: e.SelectQuery, catalog: Catalog, *, scans: bool) -> Pulled:
     limit = "" if query.limit is None else f" LIMIT {query.limit}"
     select = s.parse(translation.text + limit, "postgresql")
     assert isinstance(select, s.Select)
-    return Pulled(select, translation.columns, key_of(item))
+    return Pulled(select, translation.columns, translation.message_key if key_of(item) else ())
 
 
 def check_stream(query: e.SelectQuery, catalog: Catalog) -> None:

@@ -204,14 +204,16 @@ def _key(key: e.Expression, translator: Translator) -> Typed:
 
 
 def projection(query: e.SelectQuery, source: FromClause) -> Translation:
-    """Returns the translation of SELECT … FROM … [WHERE …], without a message key.
+    """Returns the translation of SELECT … FROM … [WHERE …]. Its message key has the columns that are those of the source's key.
 
     Raises 0A000 for clauses that are not supported, and 42803 for aggregates.
     """
     query = qualified(query, source.scope)
     items = items_of(query, _of_rows(source))
     check_distinct(items)
-    return _projection(query, source, items)
+    of_key = {key.name for key in source.key}
+    names = (name for item, name, _ in items if isinstance(item.expression, e.ColumnReference) and item.expression.column in of_key)
+    return replace(_projection(query, source, items), message_key=tuple(names))
 
 
 def derivation(query: e.SelectQuery, source: FromClause, target: str, *, hidden: Collection[str] | None = None) -> Translation:
