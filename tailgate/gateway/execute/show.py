@@ -20,6 +20,7 @@ from tailgate.gateway.execute.monitoring.states import objective_states, subscri
 from tailgate.gateway.ksqldb import connectors, entities, figures, other_entities
 from tailgate.gateway.ksqldb import lists as ksqldb_lists
 from tailgate.gateway.ksqldb.fields import Entity
+from tailgate.gateway.ksqldb.query_errors import waiting
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.session.access import Access
 from tailgate.gateway.session.session import Session
@@ -144,7 +145,8 @@ async def _described_queries(session: Session, bound: Bound, statement: Show) ->
         except InsufficientPrivilege:
             lines = ()
         plans.append((item, lines))
-    entity = entities.query_descriptions(plans, session.catalog, session.access.may_see)
+    broken = waiting(await session.control.status(lags=False), session.catalog)
+    entity = entities.query_descriptions(plans, session.catalog, session.access.may_see, broken)
     return _shown(session, statement, entity)
 
 
@@ -174,7 +176,9 @@ async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table
         else:
             entity = entities.entity(statement, session.catalog, lines, session.access.may_see)
         if statement.what == "queries":
-            entity["queries"] += [entities.push_query(f.id, f.text) for f in await push_queries.running(session)]
+            broken = waiting(await session.control.status(lags=False), session.catalog)
+            running = [entities.push_query(f.id, f.text) for f in await push_queries.running(session)]
+            entity["queries"] = [*entities.with_errors(entity["queries"], broken), *running]
         return _entity(session, entity)
     catalog, lake = session.catalog, session.gateway.lake
     status: Mapping[str, Any] = {}
@@ -195,7 +199,8 @@ async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table
         case "objectives":
             status = {"objectives": await asyncio.to_thread(objective_states, lake, catalog)}
         case "queries":
-            listed = answer(statement, catalog, session.settings, session.client.database, {}, session.access.may_see)
+            status = await session.control.status(lags=False)
+            listed = answer(statement, catalog, session.settings, session.client.database, status, session.access.may_see)
             push_rows = [(f.id, "PUSH", "RUNNING", "", "", f.text) for f in await push_queries.running(session)]
             return pa.concat_tables([listed, _table(ksqldb_lists.COLUMNS["queries"], push_rows)])
         case _ if needs_engine(statement):
@@ -323,7 +328,7 @@ def _rows(
     if what == "describe function":
         return ksqldb_lists.described_function(show.setting)
     if what in ksqldb_lists.COLUMNS:
-        return ksqldb_lists.rows(what, show.name, items, catalog, may_see)
+        return ksqldb_lists.rows(what, show.name, items, catalog, may_see, status)
     if what in _CREATE:
         assert show.name is not None
         if what == "create function":

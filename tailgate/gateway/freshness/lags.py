@@ -160,6 +160,8 @@ class Lags:
         existing = {item.id: item for item in relations}
         for id in self.histories.keys() - existing.keys():
             del self.histories[id]
+        for id in self.phases.keys() - catalog.items.keys():
+            del self.phases[id]
         for item in existing.values():
             lag = self.lag(catalog, item, now)
             peak = max((peaks.get(id, 0) for id in self.inputs(catalog, item)), default=0)

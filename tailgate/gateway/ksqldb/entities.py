@@ -9,7 +9,7 @@ Source: ksqlDB 0.29, documentation, "Run a ksqlDB statement".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from tailgate.gateway.catalog.relations.item_status import MaySee
@@ -54,6 +54,12 @@ def descriptions(show: Show, catalog: Catalog, measured: Measured | None, may_se
     if show.name is not None:
         return {"@type": "sourceDescription", "sourceDescription": described[0]}
     return {"@type": "source_descriptions", "sourceDescriptions": described}
+
+
+def with_errors(queries: Sequence[Entity], failing: Collection[str]) -> list[Entity]:
+    """Returns the entities of queries. Those that run and wait for Kafka or the registry, with these ids, have the state ERROR."""
+    broken = (query["state"] == "RUNNING" and query["id"] in failing for query in queries)
+    return [{**q, **_state(q["id"], q["queryType"], "ERROR")} if is_broken else q for q, is_broken in zip(queries, broken, strict=True)]
 
 
 def relations_over(topics: Sequence[str], catalog: Catalog, may_see: MaySee) -> list[Entity]:
@@ -110,6 +116,7 @@ def _consumed_topics(show: Show, catalog: Catalog, topics: Sequence[str], may_se
 
 def _description(item: Item, catalog: Catalog, measured: Measured | None, may_see: MaySee) -> Entity:
     figures = Figures(0, 0, "", "") if measured is None else measured.of(item)
+    failing: Collection[str] = () if measured is None else measured.failing
     ksqldb = ksqldb_of(item)
     own = [(item, ksqldb)] if ksqldb is not None and ksqldb.query else []
     queries = [(i, k) for i, k in _items(catalog) if k.query]
@@ -118,8 +125,8 @@ def _description(item: Item, catalog: Catalog, measured: Measured | None, may_se
     return {
         "name": ksqldb_name(item.name),
         "windowType": window_type(item, catalog),
-        "readQueries": [_query(i, k, catalog, may_see) for i, k in reads],
-        "writeQueries": [_query(i, k, catalog, may_see) for i, k in writes],
+        "readQueries": with_errors([_query(i, k, catalog, may_see) for i, k in reads], failing),
+        "writeQueries": with_errors([_query(i, k, catalog, may_see) for i, k in writes], failing),
         "fields": described_fields(item),
         "type": "TABLE" if key_of(item) else "STREAM",
         "timestamp": "" if ksqldb is None else ksqldb_name(timestamp_of(ksqldb).name),
@@ -155,9 +162,13 @@ def running(catalog: Catalog) -> list[Item]:
     return [item for item, _ in sorted(queries, key=lambda pair: pair[1].number)]
 
 
-def query_descriptions(plans: Sequence[tuple[Item, Sequence[str]]], catalog: Catalog, may_see: MaySee) -> Entity:
-    """Returns the entity of SHOW QUERIES EXTENDED. `plans`: the items of the queries, with the lines of their plans."""
-    return {"@type": "query_descriptions", "queryDescriptions": [_described_query(item, plan, catalog, may_see) for item, plan in plans]}
+def query_descriptions(plans: Sequence[tuple[Item, Sequence[str]]], catalog: Catalog, may_see: MaySee, failing: Collection[str]) -> Entity:
+    """Returns the entity of SHOW QUERIES EXTENDED. `plans`: the items of the queries, with the lines of their plans.
+
+    `failing`: the ids of those that wait for Kafka or the registry.
+    """
+    described = [_described_query(item, plan, catalog, may_see, failing) for item, plan in plans]
+    return {"@type": "query_descriptions", "queryDescriptions": described}
 
 
 def query_description(item: Item, plan: Sequence[str], catalog: Catalog, may_see: MaySee) -> Entity:
@@ -165,7 +176,7 @@ def query_description(item: Item, plan: Sequence[str], catalog: Catalog, may_see
     return {"@type": "queryDescription", "queryDescription": _described_query(item, plan, catalog, may_see)}
 
 
-def _described_query(item: Item, plan: Sequence[str], catalog: Catalog, may_see: MaySee) -> Entity:
+def _described_query(item: Item, plan: Sequence[str], catalog: Catalog, may_see: MaySee, failing: Collection[str] = ()) -> Entity:
     ksqldb = ksqldb_of(item)
     assert ksqldb is not None
     sink = sink_of(item, ksqldb, catalog)
@@ -179,7 +190,7 @@ def _described_query(item: Item, plan: Sequence[str], catalog: Catalog, may_see:
         plan=plan,
         reset=ksqldb.reset,
         type=query_type(item),
-        state=query_status(item),
+        state=query_status(item, failing),
     ).entity
 
 

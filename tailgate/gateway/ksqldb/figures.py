@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
+from tailgate.gateway.ksqldb.query_errors import waiting
 from tailgate.lake.catalog import Catalog, DeadLetters, Item, Sink, Source, ksqldb_of
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
@@ -40,6 +41,7 @@ class Measured:
         self._catalog, self._status, self._failed = catalog, status, failed
         rows = (line.split("\t") for line in topics)
         self._topics = {name: (int(partitions), int(replicas)) for name, partitions, replicas, *_ in rows}
+        self.failing = waiting(status, catalog)  # the ids of queries that wait for Kafka or the registry
 
     def of(self, item: Item) -> Figures:
         """Returns the figures of an item."""
@@ -62,18 +64,18 @@ class Measured:
         return Figures(partitions, replication, _line(statistics), f" {_line(errors)}", self._offsets(item))
 
     def _offsets(self, item: Item) -> list[Mapping[str, Any]]:
-        """Returns the offsets of the declared streams and tables that the query of an item reads."""
+        """Returns the offsets of the streams and tables that the query of an item reads."""
         ksqldb = ksqldb_of(item)
         if ksqldb is None or not ksqldb.query:
             return []
-        sources = (self._catalog[id] for id in item.depends)
+        read = (self._catalog[id] for id in item.depends if id != ksqldb.into)
         topics = [
             {
-                "kafkaTopic": source.topic,
+                "kafkaTopic": _topic(source),
                 "offsets": [_partition(p, *bounds) for p, bounds in sorted(places.items(), key=lambda pair: int(pair[0]))],
             }
-            for source in sources
-            if isinstance(source, Source) and (places := self._counts(source).get("offsets"))
+            for source in read
+            if (places := self._counts(source).get("offsets"))
         ]
         return [{"groupId": f"{GROUP_OF_QUERIES}{ksqldb.query}", "topicSummaries": topics}] if topics else []
 
@@ -96,6 +98,12 @@ def last_failed(items: Sequence[Item], catalog: Catalog, lake: Lake, at: int) ->
             if any(moments):
                 times[letters.depends[0]] = max(moment for moment in moments if moment is not None)
     return times
+
+
+def _topic(item: Item) -> str:
+    """Returns the name of the topic of a source or of a derived item."""
+    ksqldb = ksqldb_of(item)
+    return item.topic if isinstance(item, Source) else "" if ksqldb is None else ksqldb.topic
 
 
 def _partition(partition: str, first: int, end: int, at: int) -> dict[str, int]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from tailgate.gateway.catalog.relations.item_status import MaySee
+from tailgate.gateway.ksqldb.query_errors import NO_STATUS, Status, waiting
 from tailgate.lake.catalog import Catalog, CustomType, Item, MaterializedView, is_transient, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import Name
@@ -39,8 +40,13 @@ COLUMNS: dict[str, tuple[Field, ...]] = {
 }
 
 
-def rows(what: str, name: Name | None, items: Sequence[Item], catalog: Catalog, may_see: MaySee) -> list[tuple[Any, ...]]:
-    """Returns the rows of a list. `name`: the relation of DESCRIBE. Statements are shown to roles that may read the item."""
+def rows(
+    what: str, name: Name | None, items: Sequence[Item], catalog: Catalog, may_see: MaySee, status: Status = NO_STATUS
+) -> list[tuple[Any, ...]]:
+    """Returns the rows of a list. `name`: the relation of DESCRIBE. Statements are shown to roles that may read the item.
+
+    `status`: the engine's, for the states of queries.
+    """
     if what == "describe":
         assert name is not None
         return _described(described_item(name, catalog))
@@ -51,7 +57,8 @@ def rows(what: str, name: Name | None, items: Sequence[Item], catalog: Catalog, 
     properties = [(item, ksqldb) for item in items if (ksqldb := ksqldb_of(item)) is not None]
     if what == "queries":
         running = [(item, ksqldb) for item, ksqldb in properties if ksqldb.query]
-        return [_query(item, catalog, ksqldb, may_see) for item, ksqldb in sorted(running, key=lambda pair: pair[1].number)]
+        failing = waiting(status, catalog)
+        return [_query(item, catalog, ksqldb, may_see, failing) for item, ksqldb in sorted(running, key=lambda pair: pair[1].number)]
     type = "stream" if what == "streams" else "table"
     lasting = [(i, k) for i, k in properties if k.type == type and not k.into and not is_transient(i)]
     return [(i.name, k.topic, k.key_format, k.value_format) for i, k in lasting]
@@ -92,11 +99,13 @@ def query_type(item: Item) -> str:
     return "PUSH" if is_transient(item) else "PERSISTENT"
 
 
-def query_status(item: Item) -> str:
-    """Returns the status of the query that maintains an item."""
+def query_status(item: Item, failing: Collection[str] = ()) -> str:
+    """Returns the status of the query that maintains an item. `failing`: the ids of queries that wait for Kafka or the registry."""
     if isinstance(item, MaterializedView) and (item.failed is not None or item.paused):
         return "ERROR" if item.failed is not None else "PAUSED"
-    return "RUNNING" if item.ready else "CREATING"
+    ksqldb = ksqldb_of(item)
+    running = "RUNNING" if ksqldb is None or ksqldb.query not in failing else "ERROR"
+    return running if item.ready else "CREATING"
 
 
 def sink_of(item: Item, ksqldb: KsqldbItem, catalog: Catalog) -> Item | None:
@@ -106,10 +115,10 @@ def sink_of(item: Item, ksqldb: KsqldbItem, catalog: Catalog) -> Item | None:
     return catalog[ksqldb.into] if ksqldb.into else item
 
 
-def _query(item: Item, catalog: Catalog, ksqldb: KsqldbItem, may_see: MaySee) -> tuple[Any, ...]:
+def _query(item: Item, catalog: Catalog, ksqldb: KsqldbItem, may_see: MaySee, failing: Collection[str]) -> tuple[Any, ...]:
     sink = sink_of(item, ksqldb, catalog)
     statement = ksqldb.statement if may_see(item) else None
-    return ksqldb.query, query_type(item), query_status(item), "" if sink is None else sink.name, ksqldb.topic, statement
+    return ksqldb.query, query_type(item), query_status(item, failing), "" if sink is None else sink.name, ksqldb.topic, statement
 
 
 def _described(item: Item) -> list[tuple[Any, ...]]:

@@ -120,6 +120,9 @@ class Incomings:
         self._kept: OrderedDict[Hashable, Incoming] = OrderedDict()
         self._numbers = itertools.count(1)
 
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._kept
+
     def of(self, key: Hashable) -> Incoming:
         """Returns the stream of a key."""
         incoming = self._kept.get(key)

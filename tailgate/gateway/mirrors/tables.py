@@ -101,7 +101,7 @@ class Tables:
 
     def drop(self, connection: duckdb.DuckDBPyConnection, table: Table) -> None:
         """Removes a table of a mirror, and the mirror's name."""
-        self._dropped.append(table)
+        self._end_stream(table)
         if table.indexed:
             mirror.hide(connection, table.shape)
         mirror.drop(connection, table.shape)
@@ -155,7 +155,7 @@ class Tables:
 
     def exchange(self, connection: duckdb.DuckDBPyConnection, table: Table, copied: Table) -> Table:
         """Replaces a table by its copy, which then is what queries read. Returns the copy with its name from then on."""
-        self._dropped.append(table)
+        self._end_stream(table)
         if not copied.indexed:
             mirror.drop(connection, table.shape)
             return replace(copied, shape=mirror.rename(connection, copied.shape))
@@ -173,6 +173,11 @@ class Tables:
         copied = self.copy(connection, table)
         self.build_index(connection, copied)
         return self.exchange(connection, table, copied)
+
+    def _end_stream(self, table: Table) -> None:
+        """Lets the connection that applies changes forget the stream of a table, if it has one."""
+        if table in self._incomings:
+            self._dropped.append(table)
 
     def _numbered(self, shape: Shape) -> Shape:
         return replace(shape, number=next(self._numbers))

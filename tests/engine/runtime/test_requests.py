@@ -9,8 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from tailgate.engine.runtime.control.source_statements import positions
+from tailgate.engine.runtime.control.status import _read_sinks
 from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.lake.catalog import Source
 from tailgate.lake.errors import ConnectionFailure, UndefinedObject
+from tests.engine.ddl.ksqldb_items import HIGH, READINGS, declared, derived
 
 
 @pytest.fixture
@@ -34,6 +38,18 @@ def test_a_statement_asks_about_each_topic_once(requests: list[str]) -> None:
         kafka.topic("k", "t1", {"user": "u"})  # another user may see another topic
         kafka.topic("other", "t1", {})
     assert requests == ["t1", "t2", "t1", "t1"]
+
+
+def test_a_query_is_at_the_end_of_the_topic_of_a_derived_stream(requests: list[str]) -> None:
+    """It has read the rows in the ticks that have added them."""
+    _, sink, catalog = derived(HIGH, declared(READINGS))
+    assert _read_sinks([sink], catalog) == []
+    _, other, catalog = derived("CREATE TABLE n AS SELECT sensor, COUNT(*) AS n FROM high GROUP BY sensor EMIT CHANGES", catalog)
+    assert _read_sinks([sink, other], catalog) == [sink]
+    source = catalog.expect(Source, catalog.relation("readings").id)
+    places = positions([source, sink], {}, lambda item: (item.brokers, item.topic, {}))
+    assert places == {source.id: {"0": (0, 2, 0)}, sink.id: {"0": (0, 2, 2)}}
+    assert requests == ["HIGH", "r"]
 
 
 def test_a_missing_topic_is_requested_again(requests: list[str]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tailgate.gateway.control import Control
 from tailgate.gateway.session.statements.parsing import LONG_CHARACTERS
 from tests.gateway.ksqldb.world import Api, KsqldbWorld
 
@@ -126,6 +127,36 @@ def test_variables_of_a_session(connection: psycopg.Connection[Any], world: Ksql
     assert rows(connection, "SHOW VARIABLES") == []
     with pytest.raises(psycopg.errors.ProgramLimitExceeded):
         connection.execute(f"DEFINE a = '{'x' * ((1 << 20) + 1)}'")
+
+
+def test_a_query_that_waits_for_kafka_is_in_error(connection: psycopg.Connection[Any], api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection.execute("CREATE STREAM stalled (k VARCHAR KEY, n INT) WITH (kafka_topic = 'stalled', value_format = 'json')")
+    connection.execute("CREATE STREAM waits AS SELECT k, n FROM stalled EMIT CHANGES")
+    connection.execute("CREATE STREAM above AS SELECT k, n FROM waits EMIT CHANGES")
+
+    def states() -> list[set[str]]:
+        (listed,), (extended,) = api.ksql("SHOW QUERIES;"), api.ksql("SHOW QUERIES EXTENDED;")
+        return [
+            {q["sinks"][0] for q in listed["queries"] if q["state"] == "ERROR" and q["statusCount"] == {"ERROR": 1}},
+            {q["sinks"][0] for q in extended["queryDescriptions"] if q["state"] == "ERROR"},
+            {row[3].upper() for row in rows(connection, "SHOW QUERIES") if row[2] == "ERROR"},
+        ]
+
+    assert states() == [set()] * 3
+    for status, broken in (
+        ({"sources": {"stalled": {"error": "the broker does not answer"}}}, {"WAITS"}),
+        ({"sinks": {"above_topic": {"error": "the registry does not answer"}}}, {"ABOVE"}),
+        ({"sources": {"stalled": {"error": None}}}, set()),
+    ):
+        answers: dict[str, Any] = status
+
+        async def answered(control: Control, *, lags: bool = True, answer: dict[str, Any] = answers) -> dict[str, Any]:
+            return answer
+
+        monkeypatch.setattr(Control, "status", answered)
+        assert states() == [broken] * 3
+    for name in ("above", "waits", "stalled"):
+        connection.execute(f"DROP STREAM {name}")
 
 
 def test_a_query_that_inserts_into_a_derived_stream(connection: psycopg.Connection[Any], api: Api) -> None:

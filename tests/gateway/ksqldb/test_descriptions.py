@@ -74,6 +74,15 @@ def test_a_derived_table_has_the_offsets_of_the_topic_that_its_query_reads() -> 
     assert described("describe extended", "avg_readings", {"sources": sources}, {}).endswith(OFFSETS)
 
 
+def test_a_query_has_read_all_messages_of_a_derived_stream() -> None:
+    _, _, catalog = derived("CREATE STREAM high AS SELECT * FROM readings WHERE reading > 1 EMIT CHANGES", declared(READINGS))
+    counts, _, catalog = derived("CREATE TABLE counts AS SELECT sensor, COUNT(*) AS n FROM high GROUP BY sensor EMIT CHANGES", catalog)
+    status = {"sinks": {"high_topic": {"offsets": {"0": [1, 7, 7]}}}, "sources": {"readings": {"offsets": {"0": [0, 9, 9]}}}}
+    (group,) = Measured(catalog, status, [], {}).of(counts).offsets
+    offsets = [{"partition": 0, "logStartOffset": 1, "logEndOffset": 7, "consumerOffset": 7}]
+    assert group["topicSummaries"] == [{"kafkaTopic": "HIGH", "offsets": offsets}]
+
+
 WINDOW = "WINDOW HOPPING (SIZE 4 SECONDS, ADVANCE BY 1 SECOND)"
 WINDOWED = f"CREATE TABLE counts AS SELECT sensor, COUNT(*) AS n FROM readings {WINDOW} GROUP BY sensor EMIT CHANGES"
 

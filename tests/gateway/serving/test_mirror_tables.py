@@ -257,6 +257,9 @@ def test_prepared_statements_follow_the_table_and_the_form_of_the_rows(monkeypat
         change(range(3), pa.string())
         assert bag(mirror.rows(connection, shape)) == {(1, "a"): 1, (2, "3"): 1, (3, "c"): 1}
         assert len(prepared()) == 1
+        changing.drop(connection, table)
+        changing.drop(connection, filled())
+        assert list(changing._dropped) == [table]  # nothing has changed the other one, so it has no stream
 
 
 @pytest.mark.parametrize("end", ["next rows", "close", "collection"])

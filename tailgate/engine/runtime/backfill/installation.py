@@ -188,6 +188,7 @@ class Installation:
                 if (dropped_fill := self.fills.pop(id, None)) is not None:
                     dropped_fill.end()
                 self._filled.discard(id)
+                self._beginnings.pop(id, None)
             for item in fill:
                 self._begin_fill(after[item.id], header, streams)
             self._tell()

@@ -192,15 +192,16 @@ class Attending:
 
 
 def positions(
-    sources: Iterable[Source], offsets: Mapping[str, Any], place: Callable[[Source], Place]
+    items: Iterable[Source | Sink], offsets: Mapping[str, Any], place: Callable[[Source | Sink], Place]
 ) -> dict[int, dict[str, tuple[int, int, int]]]:
-    """Returns the first offset, the end and the offset of the next record to read of each partition, by source id.
+    """Returns the first offset, the end and the offset of the next record to read of each partition, by the id of a source or sink.
 
-    Sends one request per broker. Omits sources whose broker does not answer.
+    Queries read the rows of a derived item in the tick that adds them, before its sink writes them. So the next record is at the end.
+    Sends one request per broker. Omits items whose broker does not answer.
     """
-    together: dict[str, list[Source]] = {}
-    for source in sources:
-        together.setdefault(json.dumps([source.brokers, encode_settings(source.kafka)], sort_keys=True), []).append(source)
+    together: dict[str, list[Source | Sink]] = {}
+    for item in items:
+        together.setdefault(json.dumps([item.brokers, encode_settings(item.kafka)], sort_keys=True), []).append(item)
     result: dict[int, dict[str, tuple[int, int, int]]] = {}
     for group in together.values():
         try:
@@ -208,10 +209,14 @@ def positions(
             topics = kafka.look(brokers, sorted({i.topic for i in group}), settings)
         except TailgateError:
             continue
-        for source in group:
-            if (topic := topics.get(source.topic)) is not None:
-                at = offsets.get(reader_name(source), {}).get(source.topic, beginning(source, topic.bounds))
-                result[source.id] = {p: (low, high, max(low, at.get(p, low))) for p, (low, high) in topic.bounds.items()}
+        for item in group:
+            if (topic := topics.get(item.topic)) is None:
+                continue
+            if isinstance(item, Sink):
+                at = {p: high for p, (_, high) in topic.bounds.items()}
+            else:
+                at = offsets.get(reader_name(item), {}).get(item.topic, beginning(item, topic.bounds))
+            result[item.id] = {p: (low, high, max(low, at.get(p, low))) for p, (low, high) in topic.bounds.items()}
     return result
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError
 from tailgate.engine.plan.views import nodes
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control.source_statements import positions
-from tailgate.lake.catalog import MaterializedView, Sink, Source
+from tailgate.lake.catalog import Catalog, MaterializedView, Sink, Source
 from tailgate.lake.errors import SystemError_
 from tailgate.lake.readers import holds
 from tailgate.lake.readers.failed import failure
@@ -38,12 +38,17 @@ class Status:
         catalog = engine.catalog
         items = catalog.visible
         durations = sorted(engine.runner.durations)
+        for id in {*self._errors, *self._counted} - catalog.items.keys():  # of items that were dropped
+            self._errors.pop(id, None)
+            self._counted.pop(id, None)
         sources = [i for i in items if isinstance(i, Source)]
-        places = positions((i for i in sources if engine.health.of(i) is None), engine.newest.offsets, engine.place) if lags else {}
+        sinks = [i for i in items if isinstance(i, Sink)]
+        measured: list[Source | Sink] = [*(i for i in sources if engine.health.of(i) is None), *_read_sinks(sinks, catalog)]
+        places = positions(measured, engine.newest.offsets, engine.place) if lags else {}
         return {
             "sources": {catalog.name_of(i).sql: self._source(i, places.get(i.id)) for i in sources},
             "views": {catalog.name_of(i).sql: self._view(i) for i in items if isinstance(i, MaterializedView)},
-            "sinks": {catalog.name_of(i).sql: self._sink(i) for i in items if isinstance(i, Sink)},
+            "sinks": {catalog.name_of(i).sql: {**self._sink(i), "offsets": places.get(i.id)} for i in sinks},
             "ticks": engine.runner.ticks,
             "tick_ms": {name: round(durations[int(len(durations) * q)], 1) for name, q in PERCENTILES} if durations else {},
             "state_versions": engine.runner.pacing.lineage,
@@ -129,3 +134,10 @@ class Status:
             "per_second": self._rate(item.id, data.get("events", 0)),
         }
         return {"status": data.get("status", "waiting for tailgate sinks"), "error": data.get("error") or None, **figures}
+
+
+def _read_sinks(sinks: Iterable[Sink], catalog: Catalog) -> list[Sink]:
+    """Returns the sinks of derived items of ksqlDB that queries read."""
+    queries = ((view, view.ksqldb) for view in catalog.each(MaterializedView) if view.ksqldb is not None)
+    read = {id for view, ksqldb in queries for id in view.depends if id != ksqldb.into}
+    return [sink for sink in sinks if sink.of_view and sink.depends[0] in read]

@@ -31,7 +31,7 @@ from tailgate.engine.runtime.ticks.inputs import Inputs
 from tailgate.engine.runtime.ticks.source_health import SourceHealth
 from tailgate.engine.runtime.ticks.table_writes import PendingEntry, TableWrites
 from tailgate.engine.runtime.ticks.tick_runner import TickRunner
-from tailgate.lake.catalog import Catalog, Change, Source
+from tailgate.lake.catalog import Catalog, Change, Sink, Source
 from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.catalog.secrets import Vault, settings
 from tailgate.lake.errors import Replaced, TailgateError, Uncertain
@@ -122,12 +122,12 @@ class Engine(EngineLog):
         self.circuits.warm(circuit, self.parallelism)
 
         def switch() -> None:
+            if entry is not None:
+                self.runner.dropped([self.catalog[id] for id in entry.change.drop if id in self.catalog.items])
             self.catalog = after
             self.graph, self.runner.circuit, self.health.sources = graph, circuit, sources
             running = {o.node for o in graph.operators}
             self.runner.sums = {key: sum for key, sum in self.runner.sums.items() if key[0] in running}
-            if entry is not None:
-                self.runner.figures.dropped(entry.change.drop)
             self._source.tables(self.inbox.location, [s.channel for s in graph.sources if s.channel.startswith(TABLE)])
             if self.is_local and self.parallelism == 1:  # otherwise each tick is a job
                 self.runner.single(single_records(graph))
@@ -179,12 +179,12 @@ class Engine(EngineLog):
 
     # ---- access to Kafka -------------------------------------------------------------------------
 
-    def place(self, source: Source) -> tuple[str, str, dict[str, str]]:
-        """Returns the brokers and topic of a source and its client settings (`lake.clients`).
+    def place(self, item: Source | Sink) -> tuple[str, str, dict[str, str]]:
+        """Returns the brokers and topic of a source or sink and its client settings (`lake.clients`).
 
         Raises 55000 if a secret cannot be decrypted.
         """
-        return source.brokers, source.topic, self.opened(source.kafka)
+        return item.brokers, item.topic, self.opened(item.kafka)
 
     def opened(self, access: ConnectionSettings, catalog: Catalog | None = None) -> dict[str, str]:
         """Returns the settings of an item with its secrets decrypted."""

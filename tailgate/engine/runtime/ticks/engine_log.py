@@ -65,7 +65,7 @@ class EngineLog:
             raise
         with self.committed_change():
             if header.catalog is not None:
-                self.failing.watch(header.catalog.put)
+                self.failing.watch(header.catalog)
             self.failing.add(changes)
             self.lacks_state |= header.state != self.newest.state and not header.state_files
             with self.committed:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tailgate.engine.plan.circuit.single_records import SingleRecords
+from tailgate.engine.plan.views.nodes import source_node
 from tailgate.engine.plan.views.sharing import Sum
 from tailgate.engine.runtime.kafka.readers import merged
 from tailgate.engine.runtime.state.files import changelogs
@@ -32,6 +33,7 @@ from tailgate.engine.runtime.ticks.tick_figures import TickFigures
 from tailgate.engine.runtime.ticks.tick_loop import Ends, LoopEnded, TickLoop
 from tailgate.engine.runtime.ticks.tick_result import Failure, Ticked
 from tailgate.engine.runtime.ticks.writes import written
+from tailgate.lake.catalog import Item
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.host import crash
 from tailgate.lake.log.uploaded_state import UPLOADED
@@ -207,6 +209,12 @@ class TickRunner:
             node, what = name.split(".")
             counts = self.counters.setdefault(int(node), {})
             counts[what] = max(counts.get(what, 0), count) if what == "last_message" else counts.get(what, 0) + count
+
+    def dropped(self, items: Collection[Item]) -> None:
+        """Forgets the figures of items that do not exist any more. The caller holds the boundary."""
+        self.figures.dropped(item.id for item in items)
+        for item in items:
+            self.counters.pop(source_node(item), None)
 
     # ---- failures --------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
 from tailgate.lake.types import WEIGHT
@@ -18,10 +18,7 @@ Error = tuple[str, str]  # sqlstate, message
 
 
 class Failing:
-    """The error counts of each errors relation.
-
-    Those of a dropped view stay, empty or not, since its id is never used again.
-    """
+    """The error counts of each errors relation."""
 
     def __init__(self, lake: Lake, catalog: Catalog) -> None:
         self._lock = threading.Lock()
@@ -31,12 +28,15 @@ class Failing:
             if item.errors:
                 self._add(item.errors, reading.snapshot(lake, item.errors))
 
-    def watch(self, items: Iterable[Item]) -> None:
-        """Starts to count the errors of these items.
+    def watch(self, change: Change) -> None:
+        """Starts to count the errors of new items, and forgets those of dropped ones.
 
         Those of an item to be filled start from zero.
         """
-        for item in items:
+        for relation in change.drop:
+            self._relations.discard(relation)
+            self._sums.pop(relation, None)
+        for item in change.put:
             if item.errors:
                 self._relations.add(item.errors)
                 if not item.ready:
