@@ -22,9 +22,12 @@ from tailgate.engine.runtime.ticks.writes import Writes, written
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
+from tailgate.lake.readers import holds
+from tailgate.lake.writer import retention
 from tailgate.lake.writer.engines import Announcement
 from tailgate.lake.writer.inbox import Inbox, Record
 from tailgate.lake.writer.log_writer import open_epoch
+from tailgate.lake.writer.rounds import Follower
 from tests import sparkless
 from tests.sparkless import WithoutKafka
 
@@ -40,6 +43,7 @@ class Engine:
         self.writer = open_epoch(lake)
         self.inbox = Inbox(lake, self.writer.epoch, self.writer.newest.inbox)
         self._boundary = threading.RLock()
+        self._follower = Follower(lake, self.writer.epoch)
         self._moved = threading.Condition()
         self._ending = False
         self._going = threading.Event()
@@ -101,6 +105,14 @@ class Engine:
                 self.writer.append(changes, inbox=upto, writes=writes)
                 crash.point("entry.committed")
                 self.inbox.remove(before, upto)
+
+    def sweep(self) -> None:
+        """Brings the tables up to the log, and removes old entries. No process of sinks runs, so their positions hold none."""
+        with self._boundary:
+            for hold in holds.holds(self.lake):
+                holds.release(self.lake, hold.reader)
+            self._follower.round()
+            retention.sweep(self.writer)
 
     def statement(self, sql: str, settings: dict[str, str], resolution: Resolution, client: object = None) -> dict[str, Any]:
         with self._boundary:

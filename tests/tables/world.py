@@ -79,6 +79,7 @@ class World:
     """A lake with an engine and some gateways."""
 
     def __init__(self, path: Path, gateways: int = 1) -> None:
+        self.path = path
         self.lake = Lake.create(path)
         self.engine = Engine(self.lake)
         self.gateways = [Served(self.lake) for _ in range(gateways)]

@@ -1,12 +1,15 @@
 """Random statements and bodies: the HTTP API answers each, with an error of ksqlDB or a result, and without an internal error.
 
 `TAILGATE_FUZZ` sets the number of requests; the long test sends a million. One in four statements is also sent over PostgreSQL's protocol.
-A failure prints the seed and the number of its request.
+A failure prints the seed and the number of its request, and the folder with the output of the run (`run_output`).
+
+Memory is compared without the caches, which have limits of their own. The lake is swept, so that it keeps its size.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import json
 import logging
@@ -23,7 +26,12 @@ import pytest
 
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.gateway.workers import pool
+from tailgate.lake.readers import reading
+from tailgate.lake.tables import checkpoints
+from tailgate.lake.writer import maintenance, retention
+from tailgate.sql.definition_cache import DefinitionCache
 from tests.gateway.ksqldb.random_requests import Request, request
+from tests.gateway.ksqldb.run_output import FOLDER, RunOutput
 from tests.gateway.ksqldb.world import STREAM, TABLE, Api, KsqldbWorld
 
 FAST, LONG = int(os.environ.get("TAILGATE_FUZZ", 400)), 1_000_000
@@ -33,6 +41,8 @@ ANSWER_S = 2 * (pool.START_S + pool.PREPARE_S)  # on a busy machine; of a statem
 STREAM_S = 0.05  # wait for the end of a response that may have none
 PROGRESS_S = 30.0
 GROWTH_MIB = 200  # of this process, after the first tenth of the requests
+LAKE_MIB = 500  # of the lake after a sweep
+RETAIN_MS = 60_000  # age of the entries that sweeps keep: the gateway reads them within seconds
 STATUSES = frozenset((200, 307, 400, 404, 405, 406, 415, 503))  # 503: the world has no broker
 MEMORY = Path("/dev/shm")
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -123,6 +133,14 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
     monkeypatch.setattr(kafka, "ANSWER_S", 0.01)
     monkeypatch.setattr(pool, "START_S", ANSWER_S)  # after which the response is 429
     monkeypatch.setattr(logging.getLogger("sqlglot"), "disabled", True)  # pytest keeps its warnings in memory
+    for module, name, value in (
+        (reading, "RETAIN_HISTORY_MS", RETAIN_MS),
+        (retention, "AGE_MIN_MS", RETAIN_MS),
+        (maintenance, "GRACE_S", 0.0),
+        (checkpoints, "RECENT_MS", 0),
+        (checkpoints, "SPACING_MS", 0),
+    ):
+        monkeypatch.setattr(module, name, value)
     with TemporaryDirectory(prefix="tailgate-requests-", dir=MEMORY if MEMORY.exists() else None) as folder:
         world = KsqldbWorld.filled(Path(folder) / "lake")
         api = Api(world)
@@ -134,6 +152,26 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
 def resident_mib() -> float:
     gc.collect()
     return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE / (1 << 20)
+
+
+def resident_mib_without_caches(api: Api) -> float:
+    """Returns the memory of this process after its caches were emptied."""
+    for gateway in api.world.gateways:
+        gateway.serving.budget.evict()
+    for cache in [each for each in gc.get_objects() if isinstance(each, DefinitionCache)]:
+        cache._results.clear()
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    return resident_mib()
+
+
+def lake_mib(api: Api) -> float:
+    """Returns the size of the files of the lake."""
+    size = 0
+    for path in api.world.path.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            size += path.stat().st_size
+    return size / (1 << 20)
 
 
 def check(sent: Request, status: int, body: bytes) -> None:
@@ -161,15 +199,26 @@ def clean(api: Api) -> None:
             break
     for text in (STREAM, TABLE):
         api.request("POST", "/ksql", {"ksql": text})
+    api.world.engine.sweep()
+    for kept in (api.world.engine._statements.ksqldb.messages, api.world.engine._statements.ksqldb.deleted):
+        kept.clear()
+    assert (size := lake_mib(api)) < LAKE_MIB, f"the lake has {size:.0f} MiB"
 
 
 def send_all(api: Api, seed: int, count: int, errors: Errors) -> Counter[int]:
     """Sends requests. Returns how many have each status."""
+    output = RunOutput(FOLDER / f"{seed}-{os.getpid()}")
+    with output.kept():
+        return _sent(api, seed, count, errors, output)
+
+
+def _sent(api: Api, seed: int, count: int, errors: Errors, output: RunOutput) -> Counter[int]:
     statuses: Counter[int] = Counter()
     client, shown, flat = Client(api.port), time.monotonic(), 0.0
     postgresql = psycopg.connect(api.world.dsn, autocommit=True)
     for number in range(count):
-        sent = request(seed, number)
+        sent, began = request(seed, number), time.monotonic()
+        status, body = 0, b""
         try:
             status, body = client.send(sent)
             check(sent, status, body)
@@ -179,18 +228,20 @@ def send_all(api: Api, seed: int, count: int, errors: Errors) -> Counter[int]:
             assert not errors.texts, "\n".join(errors.texts)
         except Exception as error:
             raise AssertionError(f"request {number} of the seed {seed}: {sent}") from error
+        finally:
+            output.add(number, sent, status, body, time.monotonic() - began)
         statuses[status] += 1
         if number % ITEMS_EVERY == ITEMS_EVERY - 1:
             client.close()  # the server closes idle connections
             clean(api)
         if number == count // 10:
-            flat = resident_mib()
+            flat = resident_mib_without_caches(api)
         if time.monotonic() - shown > PROGRESS_S:
             shown = time.monotonic()
             print(f"{number} requests, {dict(statuses)}, {resident_mib():.0f} MiB", flush=True)
     client.close()
     postgresql.close()
-    grown = resident_mib() - flat
+    grown = resident_mib_without_caches(api) - flat
     assert grown < GROWTH_MIB, f"the memory has grown by {grown:.0f} MiB"
     return statuses
 
