@@ -67,7 +67,7 @@ class Engine:
         inbox: Inbox | None = None,
     ) -> None:
         self.lake, self.writer, self.boundary, self.enter, self.inbox = lake, writer, boundary, enter, inbox
-        self.vault = SimpleNamespace(sealed=lambda value, id: f"sealed {id}")
+        self.vault = SimpleNamespace(sealed=lambda value, id: f"sealed {id}", opened=dict)
         self.health = SimpleNamespace(resume=lambda channels: None)
 
     @property
@@ -91,8 +91,10 @@ class Engine:
     def opened(self, settings: object) -> dict[str, str]:
         raise ObjectNotInPrerequisiteState("there is no broker")
 
-    def place(self, source: Source) -> tuple[str, str, dict[str, str]]:
-        raise ObjectNotInPrerequisiteState(f"the broker of source {source.name} does not answer")
+    def place(self, item: Source | Sink) -> tuple[str, str, dict[str, str]]:
+        if isinstance(item, Sink):
+            return item.brokers, item.topic, {}
+        raise ObjectNotInPrerequisiteState(f"the broker of source {item.name} does not answer")
 
 
 class Letters:
@@ -256,7 +258,8 @@ class KsqldbWithoutKafka(KsqldbItems):
     def items(self, statement: CreateKsqldbItem, text: str, catalog: Catalog) -> tuple[Item, ...]:
         if not isinstance(statement.statement, CreateItem):
             return super().items(statement, text, catalog)
-        source, letters = ddl.declared_source(statement.statement, text, catalog, self._schemas, self._endpoints)
+        endpoints = self._endpoints.within(catalog)
+        source, letters = ddl.declared_source(statement.statement, text, catalog, self._schemas, endpoints)
         return replace(source, topic_id="1", channel=f"k#{source.id}/{source.topic}"), letters
 
     def insert(self, statement: InsertValues, catalog: Catalog) -> None:

@@ -108,6 +108,7 @@ class Ksqldb:
     schema: str = ""
     window: Literal["", "time", "session"] = ""
     window_size: int = 0
+    connection: Name | None = None  # to the registry
 
 
 Format: TypeAlias = Bytes | Text | Json | Avro | Protobuf | Csv | Regex | Ksqldb

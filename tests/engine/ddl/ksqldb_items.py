@@ -42,7 +42,7 @@ def creation(text: str) -> CreateKsqldbItem:
 def declared(text: str, catalog: Catalog | None = None) -> Catalog:
     """Returns the catalog with a declared stream or table."""
     catalog = catalog or Catalog()
-    items = declared_source(creation(text).statement, text, catalog, Schemas(), ENDPOINTS)  # type: ignore[arg-type]
+    items = declared_source(creation(text).statement, text, catalog, Schemas(), ENDPOINTS.within(catalog))  # type: ignore[arg-type]
     return catalog.apply(Change(put=items))
 
 
@@ -57,7 +57,8 @@ def no_expression(text: str) -> object:
 def derived(text: str, catalog: Catalog, registry: object = None) -> tuple[MaterializedView, Sink, Catalog]:
     """Returns the view and the sink of a derived table, and the catalog with them."""
     statement = creation(text).statement
-    view = derived_view(statement, text, catalog, "latest", registry or Schemas(), ENDPOINTS)  # type: ignore[arg-type]
+    endpoints = ENDPOINTS.within(catalog)
+    view = derived_view(statement, text, catalog, "latest", registry or Schemas(), endpoints)  # type: ignore[arg-type]
     catalog = catalog.apply(Change(put=(view, errors_item(view))))
-    sink = derived_sink(statement, view, catalog, 3, ENDPOINTS)  # type: ignore[arg-type]
+    sink = derived_sink(statement, view, catalog, 3, endpoints)  # type: ignore[arg-type]
     return view, sink, catalog.apply(Change(put=(sink,)))

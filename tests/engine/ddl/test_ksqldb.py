@@ -7,15 +7,18 @@ from dataclasses import replace
 import pytest
 
 from tailgate.engine.ddl import drop
+from tailgate.engine.ddl.kafka.connection import create_connection, create_secret
 from tailgate.engine.ddl.ksqldb import Endpoints, declared_source, derived_view, message_of
 from tailgate.engine.plan.sources.envelopes import source_layout
-from tailgate.lake.catalog import Catalog, Change, Source
+from tailgate.lake.catalog import Catalog, Change, Connection, Source
 from tailgate.lake.catalog.codec import decode_catalog, decode_item, encode_catalog, encode_item
-from tailgate.lake.catalog.formats import SinkFormat
+from tailgate.lake.catalog.formats import Ksqldb, SinkFormat
 from tailgate.lake.errors import DependentObjectsStillExist, TailgateError
+from tailgate.sql.definitions import rename_references
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.queries.scopes import column_types
 from tailgate.sql.ksqldb.statements import CreateAs
+from tailgate.sql.name_resolution import resolve
 from tailgate.sql.statements import Drop, InsertMessage, parse
 from tests.engine.ddl.ksqldb_items import (
     AVERAGES,
@@ -459,3 +462,55 @@ def test_without_a_kafka() -> None:
         declared_source(creation(READINGS).statement, READINGS, Catalog(), Schemas(), Endpoints())  # type: ignore[arg-type]
     assert error.value.sqlstate == "55000"
     assert replace(ENDPOINTS, kafka="").registry
+
+
+def connected() -> Catalog:
+    """Returns a catalog with the connections of ksqlDB's statements, and with the secret that they use."""
+    catalog = Catalog()
+    text = "CREATE SECRET word AS 'x'"
+    catalog = catalog.apply(Change(put=(create_secret(parse(text), text, catalog, lambda value, id: "sealed"),)))  # type: ignore[arg-type]
+    for text in (
+        (
+            "CREATE CONNECTION ksqldb_kafka TO KAFKA"
+            " (BROKER 'far:9093', SASL MECHANISMS = 'PLAIN', SASL USERNAME = 'a', SASL PASSWORD = SECRET word)"
+        ),
+        "CREATE CONNECTION ksqldb_registry TO CONFLUENT SCHEMA REGISTRY (URL 'https://schemas', USERNAME = 'a', PASSWORD = SECRET word)",
+    ):
+        catalog = catalog.apply(Change(put=(create_connection(parse(text), text, catalog),)))  # type: ignore[arg-type]
+    return catalog
+
+
+def test_connections_take_the_place_of_the_options() -> None:
+    """They may use TLS and SASL. Items have their addresses and settings, as those of PostgreSQL's dialect that name a connection."""
+    catalog = connected()
+    kafka, registry = (catalog.find(name) for name in ("ksqldb_kafka", "ksqldb_registry"))
+    assert isinstance(kafka, Connection) and isinstance(registry, Connection)
+    text = "CREATE STREAM s (k VARCHAR KEY, n INT) WITH (kafka_topic = 's', value_format = 'avro')"
+    named = catalog.with_resolution(resolve(text, catalog, catalog))  # the statement names no connection
+    source, letters = declared_source(creation(text).statement, text, named, Schemas(), ENDPOINTS.within(named))  # type: ignore[arg-type]
+    catalog = catalog.apply(Change(put=(source, letters)))
+    view, sink, catalog = derived("CREATE STREAM d AS SELECT * FROM s EMIT CHANGES", catalog)
+    assert isinstance(source.value_format, Ksqldb)
+    for item, format in ((source, source.value_format), (sink, sink.value_format)):
+        assert (item.brokers, item.kafka, format.registry, format.access) == (
+            "far:9093",
+            kafka.settings,
+            "https://schemas",
+            registry.settings,
+        )
+        assert {kafka.id, registry.id} <= set(item.depends)
+        assert decode_item(encode_item(item)) == item
+        assert rename_references(item, catalog, catalog) == item
+    assert sink.depends[0] == view.id
+    statement = parse("DROP CONNECTION ksqldb_registry")
+    assert isinstance(statement, Drop)
+    with pytest.raises(DependentObjectsStillExist):
+        drop(statement, catalog)
+
+
+def test_a_connection_to_another_service_is_an_error() -> None:
+    catalog = connected()
+    kafka = catalog.find("ksqldb_kafka")
+    with pytest.raises(TailgateError, match='connection "ksqldb_registry" is not to a schema registry') as error:
+        ENDPOINTS.within(Catalog().apply(Change(put=(replace(kafka, name="ksqldb_registry", depends=()),))))
+    assert error.value.sqlstate == "42809"

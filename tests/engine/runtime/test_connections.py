@@ -63,8 +63,8 @@ class World:
     def url(self) -> str:
         return f"https://127.0.0.1:{self.registry.server_port}"
 
-    def run(self, sql: str) -> dict[str, Any]:
-        return self.engine.execute(sql.replace("{kafka}", self.kafka.guarded).replace("{ca}", self.authority.certificate))
+    def run(self, sql: str, settings: dict[str, str] | None = None) -> dict[str, Any]:
+        return self.engine.execute(sql.replace("{kafka}", self.kafka.guarded).replace("{ca}", self.authority.certificate), settings)
 
     def send(self, topic: str, *values: str | bytes) -> None:
         for value in values:
@@ -250,6 +250,31 @@ def test_a_certificate_determines_the_role(world: World) -> None:
         world.run("DROP SECRET own_key CASCADE")
     finally:
         kafka.stop()
+
+
+def test_statements_of_ksqldb(world: World) -> None:
+    """They name no brokers: those of two connections, which this engine has no options for."""
+    with pytest.raises(TailgateError, match="there is no Kafka for statements of ksqlDB"):
+        world.run("CREATE STREAM none (n INT) WITH (kafka_topic = 'none', partitions = 1, value_format = 'json')")
+    world.run(f"CREATE CONNECTION ksqldb_kafka TO KAFKA (BROKER '{{kafka}}', SASL MECHANISMS = 'PLAIN', {ANN})")
+    world.run(f"CREATE CONNECTION ksqldb_registry TO CONFLUENT SCHEMA REGISTRY (URL '{world.url}', {REGISTRY})")
+    world.run("CREATE STREAM rides (k VARCHAR KEY, n INT) WITH (kafka_topic = 'rides', partitions = 1, value_format = 'avro')")
+    world.run("CREATE STREAM doubled AS SELECT k, n * 2 AS n FROM rides EMIT CHANGES")
+    world.run("INSERT INTO rides VALUES ('a', 4)", {"tailgate.dialect": "ksqldb"})
+    world.run("ASSERT SCHEMA SUBJECT 'rides-value'")
+    world.run("ASSERT TOPIC 'DOUBLED' WITH (partitions = 1)")
+    until(lambda: [row[:2] for row in rows(world.lake, "doubled")] == [("a", 8)])
+    world.run("ASSERT SCHEMA SUBJECT 'DOUBLED-value' TIMEOUT 60 SECONDS")  # the sink has registered it
+    world.run("CREATE STREAM again WITH (kafka_topic = 'DOUBLED', value_format = 'avro')")  # with the columns of the registry
+    world.run("CREATE TABLE counted AS SELECT n, COUNT(*) AS times FROM again GROUP BY n EMIT CHANGES", {"auto.offset.reset": "earliest"})
+    until(lambda: [row[:2] for row in rows(world.lake, "counted")] == [(8, 1)])
+    world.run("DROP TABLE counted DELETE TOPIC")
+    world.run("DROP STREAM again")
+    world.run("DROP STREAM doubled DELETE TOPIC")
+    world.run("ASSERT NOT EXISTS TOPIC 'DOUBLED' TIMEOUT 60 SECONDS")
+    world.run("ASSERT NOT EXISTS SCHEMA SUBJECT 'DOUBLED-value' TIMEOUT 60 SECONDS")
+    world.run("DROP STREAM rides DELETE TOPIC")
+    world.run("DROP CONNECTION ksqldb_kafka, ksqldb_registry")
 
 
 def test_passwords_appear_in_no_output(world: World) -> None:

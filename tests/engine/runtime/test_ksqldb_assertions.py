@@ -12,6 +12,8 @@ from tailgate.engine.ddl.ksqldb import Endpoints
 from tailgate.engine.runtime.control.turns import check_canceled
 from tailgate.engine.runtime.kafka import assertions
 from tailgate.engine.runtime.kafka.assertions import Assertions
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.secrets import Settings, Vault
 from tailgate.lake.errors import QueryCanceled, TailgateError
 from tailgate.sql.statements import AssertKafka, parse
 
@@ -19,7 +21,8 @@ from tailgate.sql.statements import AssertKafka, parse
 class Registry:
     """A registry with one schema."""
 
-    def has(self, url: str, subject: str | None, id: int | None) -> bool:
+    def has(self, url: str, subject: str | None, id: int | None, access: Settings) -> bool:
+        assert not access
         return subject in (None, "s-value") and id in (None, 4)
 
 
@@ -28,7 +31,7 @@ def check(text: str, monkeypatch: pytest.MonkeyPatch, *, gone: bool = False) -> 
     statement = parse(text)
     assert isinstance(statement, AssertKafka)
     client: Any = SimpleNamespace(gone=lambda: gone)
-    checks = Assertions(Endpoints("kafka:9092", "http://registry"), Registry())  # type: ignore[arg-type]
+    checks = Assertions(Endpoints("kafka:9092", "http://registry"), Registry(), Catalog, Vault())  # type: ignore[arg-type]
     checks.check(statement.statement, partial(check_canceled, client))
 
 

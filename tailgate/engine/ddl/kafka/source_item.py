@@ -191,12 +191,17 @@ class SourceDerivation:
                 raise UndefinedColumn(f'column "{name}" of FORMAT KSQLDB is not declared')
         declared = tuple(fields[name] for name in format.columns)
         bounds = tuple(Field(name, INT8) for name in WINDOW_BOUNDS) if format.window else ()
+        at = Endpoint(format.registry, {}, ())
+        if format.connection is not None:
+            at = connection.registry(format.connection, "", (), self._catalog)
+            self.depends |= set(at.depends)
         return formats.Ksqldb(
             name=format.name,
             columns=(*declared, *bounds),
             delimiter=format.delimiter,
             wrapped=format.wrapped,
-            registry=format.registry,
+            registry=at.address,
+            access=at.settings,
             schema=format.schema,
             window=format.window,
             window_size=format.window_size,

@@ -27,7 +27,6 @@ from tailgate.lake.catalog import Catalog, DeadLetters, MaterializedView, Sink, 
 from tailgate.lake.catalog.formats import KsqldbItem, SinkFormat
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue, TailgateError, WrongObjectType
-from tailgate.lake.keywords import quoted_text
 from tailgate.sql.ksqldb.declared import sources
 from tailgate.sql.ksqldb.declared.formats import UNWRAPPING, WITH_SCHEMA, ItemFormat, check_columns
 from tailgate.sql.ksqldb.declared.properties import TopicProperties, topic_properties
@@ -63,8 +62,8 @@ def declared_source(
     sources.check_item(complete, topic)
     keys, values = sources.message_key(complete), sources.value_columns(complete)
     endpoint = sources.Endpoint(
-        endpoints.brokers(),
-        endpoints.schemas() if "AVRO" in (topic.key.name, topic.value.name) else "",
+        endpoints.topic(topic.topic),
+        endpoints.registry_clause() if "AVRO" in (topic.key.name, topic.value.name) else "",
         schemas.message("key", topic.key, keys, topic.key_schema_id),
         schemas.message("value", topic.value, values, topic.value_schema_id),
     )
@@ -81,7 +80,7 @@ def declared_source(
         read_only=complete.source,
     )
     with _without_position(), named(statement, catalog):
-        return create_source(_parsed(sql, CreateSource), sql, catalog, registry, ksqldb)
+        return create_source(_parsed(sql, CreateSource), sql, endpoints.visible(catalog), registry, ksqldb)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,16 +232,19 @@ def writing_sink(view: MaterializedView, options: list[str], catalog: Catalog, e
     written = f" WITH ({', '.join(options)})" if options else ""
     sql = (
         f"CREATE SINK {Name(f'{view.name}_topic', home).sql} FROM {Name(view.name, home).sql}"
-        f" INTO KAFKA BROKER {quoted_text(endpoints.brokers())} TOPIC {quoted_text(ksqldb.topic)}{key}"
+        f" INTO {endpoints.topic(ksqldb.topic)}{key}"
         f"{written} FORMAT JSON ENVELOPE {envelope}"
     )
     with _without_position():
-        sink = create_sink(_parsed(sql, CreateSink), sql, catalog)
+        sink = create_sink(_parsed(sql, CreateSink), sql, endpoints.visible(catalog))
     key_columns = sum(name not in WINDOW_BOUNDS for name in ksqldb.message_key)
     key_format, value_format = formats_of(ksqldb)
     written_item = catalog[ksqldb.into] if ksqldb.into else view
     key_form = _sink_format(with_key_name(sources.key_format(key_format, key_columns), written_item.name), endpoints)
-    return replace(sink, value_format=_sink_format(value_format, endpoints), key_format=key_form, of_view=True)
+    value_form = _sink_format(value_format, endpoints)
+    if endpoints.registry_connection is not None and (value_form.registry or key_form.registry):
+        sink = replace(sink, depends=(sink.depends[0], *sorted({*sink.depends[1:], endpoints.registry_connection.id})))
+    return replace(sink, value_format=value_form, key_format=key_form, of_view=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +297,7 @@ def _sink_format(format: ItemFormat, endpoints: Endpoints) -> SinkFormat:
         nullable=format.nullable,
         schema=format.schema,
         registry=endpoints.schemas() if format.name in WITH_SCHEMA else None,
+        access=(endpoints.registry_settings or None) if format.name in WITH_SCHEMA else None,
     )
 
 

@@ -20,6 +20,7 @@ from tailgate.formats.ksqldb import protobuf
 from tailgate.formats.ksqldb.values import Column
 from tailgate.formats.protobuf.text import parsed
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.secrets import settings
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, InvalidTableDefinition, UndefinedObject
 from tailgate.sql.ksqldb.declared import sources
 from tailgate.sql.ksqldb.declared.formats import UNWRAPPING, WITH_SCHEMA, ItemFormat
@@ -153,9 +154,9 @@ class TopicSchemas:
 
     def _found(self, part: Part, id: int | None) -> RegisteredSchema | None:
         """Returns the schema that a query of the catalog writes, or that of the registry."""
-        url = self._endpoints.schemas()
+        url, access = self._endpoints.schemas(), settings(self._endpoints.registry_settings, self._catalog)
         written = written_schema(part, self._topic.topic, self._catalog) if id is None else None
-        return written or self._registry.registered(url, f"{self._topic.topic}-{part}" if id is None else id)
+        return written or self._registry.registered(url, f"{self._topic.topic}-{part}" if id is None else id, access)
 
     def message(self, part: Part, format: ItemFormat, columns: Sequence[ColumnElement], id: int | None) -> str:
         """Returns the message of PROTOBUF as the decoder takes it, an empty text for another format or without columns.

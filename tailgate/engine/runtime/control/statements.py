@@ -118,7 +118,7 @@ class Statements:
         self._ksqldb = KsqldbItems(engine, endpoints, self._registry)
         self._queries = KsqldbQueries(installation)
         self._inserts = KsqldbInserts(installation, self._ksqldb)
-        self._assertions = Assertions(endpoints, self._registry)
+        self._assertions = Assertions(endpoints, self._registry, lambda: engine.catalog, engine.vault)
         self._connectors = Connectors(endpoints)
         self._new_items = NewItems(engine, self._registry, self._ksqldb)
         self.planning = Planning(engine, self._new_items)

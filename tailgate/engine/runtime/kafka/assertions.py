@@ -11,6 +11,8 @@ from time import monotonic, sleep
 from tailgate.engine.ddl.kafka.registry import Registry
 from tailgate.engine.ddl.ksqldb import Endpoints
 from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.secrets import Vault, settings
 from tailgate.lake.errors import InvalidParameterValue, UndefinedObject
 from tailgate.sql.ksqldb.statements import AssertSchema, AssertTopic
 
@@ -21,10 +23,10 @@ CONFIGURATIONS = ("PARTITIONS", "REPLICAS")
 
 
 class Assertions:
-    """Executes these statements. Thread safe."""
+    """Executes these statements, in the catalog that `catalog` returns. Thread safe. `vault`: for the secrets of its connections."""
 
-    def __init__(self, endpoints: Endpoints, registry: Registry) -> None:
-        self._endpoints, self._registry = endpoints, registry
+    def __init__(self, endpoints: Endpoints, registry: Registry, catalog: Callable[[], Catalog], vault: Vault) -> None:
+        self._endpoints, self._registry, self._catalog, self._vault = endpoints, registry, catalog, vault
 
     def check(self, statement: AssertTopic | AssertSchema, check_canceled: Callable[[], None]) -> None:
         """Waits until the assertion is true. Raises 42704 if it is not true in time, 22023 for an invalid one."""
@@ -41,14 +43,16 @@ class Assertions:
 
     def _topic(self, statement: AssertTopic) -> Callable[[], str | None]:
         """Returns a function that returns why the assertion about a topic is not true, or None."""
-        brokers, topic = self._endpoints.brokers(), statement.topic
+        catalog, topic = self._catalog(), statement.topic
+        endpoints = self._endpoints.within(catalog)
+        brokers, access = endpoints.brokers(), self._vault.opened(settings(endpoints.kafka_settings, catalog))
         for name, value in statement.properties:
             if name not in CONFIGURATIONS or not str(value).isdigit():
                 raise InvalidParameterValue(f"invalid configuration of a topic: {name} = {value}", hint="Use PARTITIONS and REPLICAS.")
         expected = [(name, int(str(value))) for name, value in statement.properties]
 
         def check() -> str | None:
-            topics = {name: {"PARTITIONS": p, "REPLICAS": r} for name, p, r in kafka.listed(brokers, {})}
+            topics = {name: {"PARTITIONS": p, "REPLICAS": r} for name, p, r in kafka.listed(brokers, access)}
             actual = topics.get(topic)
             if statement.absent:
                 return None if actual is None else f"Topic {topic} exists"
@@ -61,12 +65,14 @@ class Assertions:
 
     def _schema(self, statement: AssertSchema) -> Callable[[], str | None]:
         """Returns a function that returns why the assertion about a schema is not true, or None."""
-        url, subject, id = self._endpoints.schemas(), statement.subject, statement.id
+        catalog, subject, id = self._catalog(), statement.subject, statement.id
+        endpoints = self._endpoints.within(catalog)
+        url, access = endpoints.schemas(), settings(endpoints.registry_settings, catalog)
         parts = [f"subject name {subject}" if subject is not None else "", f"id {id}" if id is not None else ""]
         what = f"Schema with {' '.join(filter(None, parts))}"
 
         def check() -> str | None:
-            exists = self._registry.has(url, subject, id)
+            exists = self._registry.has(url, subject, id, access)
             if exists == (not statement.absent):
                 return None
             return f"{what} {'exists' if exists else 'does not exist'}"

@@ -108,13 +108,13 @@ def _type(type: TypeName) -> str:
 def clause(format: ItemFormat, columns: Sequence[str], *, registry: str = "", schema: str = "", window: Window | None = None) -> str:
     """Returns a format as CREATE SOURCE has it. `columns`: those of the key or the value.
 
-    `registry`: the URL of the registry of AVRO. `schema`: the message of PROTOBUF. `window`: that of a key.
+    `registry`: that of AVRO, as the statement has it. `schema`: the message of PROTOBUF. `window`: that of a key.
     """
     text = f"KSQLDB {format.name} ({', '.join(map(quoted, columns))})"
     if format.name == "DELIMITED" and format.delimiter != DELIMITER:
         text += f" DELIMITED BY {quoted_text(format.delimiter)}"
     text += " UNWRAPPED" if format.name in UNWRAPPING and not format.wrapped else ""
-    text += f" USING CONFLUENT SCHEMA REGISTRY {quoted_text(registry)}" if format.name == "AVRO" else ""
+    text += f" USING {registry}" if format.name == "AVRO" else ""
     text += f" USING SCHEMA {quoted_text(schema)}" if schema else ""
     if window is not None:
         text += " WINDOW SESSION" if window.form == "session" else f" WINDOW {window.size}"

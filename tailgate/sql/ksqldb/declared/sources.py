@@ -50,9 +50,9 @@ def value_columns(statement: s.CreateItem) -> tuple[s.ColumnElement, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The brokers of a topic, the URL of the registry, and the messages of PROTOBUF as the decoder takes them."""
+    """The topic and the registry as CREATE SOURCE has them, and the messages of PROTOBUF as the decoder takes them."""
 
-    brokers: str
+    topic: str
     registry: str = ""
     key_message: str = ""
     value_message: str = ""
@@ -104,8 +104,7 @@ def source_text(statement: s.CreateItem, topic: TopicProperties, endpoint: Endpo
     arrival = (f"ARRIVAL AS {ARRIVAL}",) if is_stream else ()
     included = [*(("KEY",) if keys and is_stream else ()), *map(_header, headers), *position, *arrival]
     form += f" INCLUDE {', '.join(included)}{'' if is_stream else ' ENVELOPE UPSERT'}"
-    place = f"FROM KAFKA BROKER {quoted_text(endpoint.brokers)} TOPIC {quoted_text(topic.topic)}"
-    return f"CREATE SOURCE {quoted(statement.name)}{f' ({columns})' if columns else ''} {place} {form}"
+    return f"CREATE SOURCE {quoted(statement.name)}{f' ({columns})' if columns else ''} FROM {endpoint.topic} {form}"
 
 
 def _headers(statement: s.CreateItem) -> tuple[s.ColumnElement, ...]:

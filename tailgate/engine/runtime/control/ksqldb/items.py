@@ -22,6 +22,7 @@ from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.formats import registry
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.secrets import settings
 from tailgate.lake.errors import ProgramLimitExceeded, TailgateError, UndefinedObject
 from tailgate.lake.readers import holds
 from tailgate.sql.ksqldb.custom_types import with_types
@@ -30,7 +31,6 @@ from tailgate.sql.ksqldb.declared.texts import text_of
 from tailgate.sql.ksqldb.statements import AddColumns, CreateAs, CreateItem, InsertQuery, InsertValues, PushQuery
 from tailgate.sql.statements import CreateKsqldbItem, Drop, InsertStream
 
-NO_ACCESS: Mapping[str, str] = {}
 PULLED_RECORDS_MAX = 1_000_000  # of a topic that a pull query reads: their rows are in the log until it ends
 SCHEMA_IDS_MAX = 1000  # ids of schemas that INSERT has registered
 ENDED_S = 5.0  # longest wait for the sink of a dropped item, which ends within ms while the sinks process runs
@@ -45,7 +45,8 @@ class DroppedTopic:
     name: str
     access: Mapping[str, str]
     sinks: tuple[int, ...]
-    subjects: tuple[str, ...] = ()
+    subjects: tuple[str, ...]
+    registry: tuple[str, Mapping[str, str]]  # its URL and the settings for access
 
 
 class KsqldbItems:
@@ -59,46 +60,50 @@ class KsqldbItems:
 
     def items(self, statement: CreateKsqldbItem, text: str, catalog: Catalog) -> tuple[Item, ...]:
         """Returns the items of CREATE STREAM or TABLE."""
+        endpoints = self._endpoints.within(catalog)
         if isinstance(statement.statement, CreateItem):
-            source, letters = ddl.declared_source(statement.statement, text, catalog, self._schemas, self._endpoints)
-            with self._topic(statement.statement):
+            source, letters = ddl.declared_source(statement.statement, text, catalog, self._schemas, endpoints)
+            with self._topic(statement.statement, endpoints):
                 source = on_channel(self._engine, source, None, catalog)
                 self._register_declared(statement.statement, source, catalog)
                 return source, letters
         query = statement.statement.query
-        view, errors = with_errors(ddl.derived_view(statement.statement, text, catalog, statement.reset, self._schemas, self._endpoints))
+        view, errors = with_errors(ddl.derived_view(statement.statement, text, catalog, statement.reset, self._schemas, endpoints))
         ddl.check_partitions(query, catalog, self._partitions)
         after = catalog.apply(Change(put=(view, errors)))
         partitions = self._partitions(catalog.relation(Name(query.source.name))) or 1
-        return view, errors, ddl.derived_sink(statement.statement, view, after, partitions, self._endpoints)
+        return view, errors, ddl.derived_sink(statement.statement, view, after, partitions, endpoints)
 
     def upgraded(self, statement: CreateKsqldbItem, text: str, catalog: Catalog, old: Item) -> tuple[Item, ...]:
         """Returns the items that CREATE OR REPLACE of an item that exists changes."""
+        endpoints = self._endpoints.within(catalog)
         if isinstance(statement.statement, CreateAs):
-            return ddl.upgraded_view(statement.statement, text, old, catalog, self._schemas, self._endpoints)
-        with self._topic(statement.statement):
-            return ddl.upgraded(statement.statement, text, old, catalog, self._schemas, self._endpoints)
+            return ddl.upgraded_view(statement.statement, text, old, catalog, self._schemas, endpoints)
+        with self._topic(statement.statement, endpoints):
+            return ddl.upgraded(statement.statement, text, old, catalog, self._schemas, endpoints)
 
     def with_columns(self, statement: AddColumns, catalog: Catalog) -> tuple[Item, ...]:
         """Returns the items that ALTER … ADD COLUMN changes."""
         item, extended, text = ddl.with_columns(statement, catalog)
-        return ddl.upgraded(extended, text, item, catalog, self._schemas, self._endpoints)
+        return ddl.upgraded(extended, text, item, catalog, self._schemas, self._endpoints.within(catalog))
 
     def inserting(self, statement: InsertStream, text: str, catalog: Catalog) -> tuple[Item, ...]:
         """Returns the items of INSERT INTO … SELECT."""
-        view, errors = with_errors(ddl.inserting_view(statement.statement, text, catalog, statement.reset, self._endpoints))
+        endpoints = self._endpoints.within(catalog)
+        view, errors = with_errors(ddl.inserting_view(statement.statement, text, catalog, statement.reset, endpoints))
         ddl.check_partitions(statement.statement.query, catalog, self._partitions)
         if target_of(view, catalog) is not None:  # its sink writes the rows
             return view, errors
-        return view, errors, ddl.inserting_sink(view, catalog.apply(Change(put=(view, errors))), self._endpoints)
+        return view, errors, ddl.inserting_sink(view, catalog.apply(Change(put=(view, errors))), endpoints)
 
     def explained(self, statement: CreateAs | InsertQuery | PushQuery, text: str, catalog: Catalog) -> MaterializedView:
         """Returns the view that a statement with a query would create, without its topic."""
+        endpoints = self._endpoints.within(catalog)
         match with_types(statement, catalog):
             case CreateAs() as creation:
-                return ddl.derived_view(creation, text, catalog, "latest", self._schemas, self._endpoints)
+                return ddl.derived_view(creation, text, catalog, "latest", self._schemas, endpoints)
             case InsertQuery() as insertion:
-                return ddl.inserting_view(insertion, text, catalog, "latest", self._endpoints)
+                return ddl.inserting_view(insertion, text, catalog, "latest", endpoints)
             case pushed:
                 return ddl.transient_view(pushed, text, catalog, "latest", "")
 
@@ -118,24 +123,40 @@ class KsqldbItems:
         ddl.check_partitions(statement.query, catalog, self._partitions)
         return items
 
+    def _kafka(self, endpoints: ddl.Endpoints) -> tuple[str, Mapping[str, str]]:
+        """Returns the brokers and the settings for access to them. Raises 55000."""
+        return endpoints.brokers(), self._engine.opened(endpoints.kafka_settings) if endpoints.kafka_settings else {}
+
+    def _place(self, item: Item, topic: str, catalog: Catalog) -> tuple[str, str, Mapping[str, str]]:
+        """Returns the brokers and the topic of an item, and the settings for access. A terminated query has no sink that knows them."""
+        sinks = _sinks_of(item, catalog)
+        if isinstance(item, Source) or sinks:
+            return self._engine.place(item if isinstance(item, Source) else sinks[0])
+        brokers, access = self._kafka(self._endpoints.within(catalog))
+        return brokers, topic, access
+
+    def _schema_registry(self, endpoints: ddl.Endpoints) -> tuple[str, Mapping[str, str]]:
+        """Returns the URL of the registry and the settings for access to it; an empty URL if there is none."""
+        return endpoints.registry, self._engine.opened(endpoints.registry_settings) if endpoints.registry_settings else {}
+
     @contextmanager
-    def _topic(self, statement: CreateItem) -> Iterator[None]:
+    def _topic(self, statement: CreateItem, endpoints: ddl.Endpoints) -> Iterator[None]:
         """Creates the topic of a declaration with PARTITIONS if it does not exist, and deletes it again after an error.
 
         Raises 22023 for a declaration without KAFKA_TOPIC.
         """
         check_names_topic(statement)
-        topic, brokers, is_new = ddl.topic_of(statement), self._endpoints.brokers(), False
+        topic, (brokers, access), is_new = ddl.topic_of(statement), self._kafka(endpoints), False
         if topic.partitions is None:
-            _check_topic(statement, brokers, topic.topic)
+            _check_topic(statement, brokers, topic.topic, access)
         else:
             config = {} if topic.retention_ms is None else {"retention.ms": str(topic.retention_ms)}
-            is_new = producing.create_topic(brokers, topic.topic, topic.partitions, topic.replicas, NO_ACCESS, config)
+            is_new = producing.create_topic(brokers, topic.topic, topic.partitions, topic.replicas, access, config)
         try:
             yield
         except TailgateError:
             if is_new:
-                producing.delete_topic(brokers, topic.topic, NO_ACCESS)
+                producing.delete_topic(brokers, topic.topic, access)
             raise
 
     @contextmanager
@@ -144,18 +165,18 @@ class KsqldbItems:
 
         Raises 22023 if a topic exists with another number of partitions.
         """
-        items, created = self._engine.catalog.items, list[ddl.SinkTopic]()
+        items, created = self._engine.catalog.items, list[Sink]()
         try:
             for sink in change.put:
                 if isinstance(sink, Sink) and sink.of_view and sink.id not in items and (topic := ddl.topic_of_sink(sink)) is not None:
-                    brokers = self._endpoints.brokers()
-                    if producing.create_topic(brokers, topic.name, topic.partitions, topic.replicas, NO_ACCESS, topic.config):
-                        created.append(topic)
+                    brokers, name, access = self._engine.place(sink)
+                    if producing.create_topic(brokers, name, topic.partitions, topic.replicas, access, topic.config):
+                        created.append(sink)
             yield
         except TailgateError:
-            for topic in created:
+            for sink in created:
                 with suppress(TailgateError):
-                    producing.delete_topic(self._endpoints.brokers(), topic.name, NO_ACCESS)
+                    producing.delete_topic(*self._engine.place(sink))
             raise
 
     def dropped_topics(self, statement: Drop, catalog: Catalog) -> list[DroppedTopic]:
@@ -164,11 +185,14 @@ class KsqldbItems:
         topics = []
         for item in items:
             topic = ddl.check_unused(item, catalog)
-            brokers, _, access = (
-                self._engine.place(item) if isinstance(item, Source) else (self._endpoints.brokers(), topic, dict(NO_ACCESS))
-            )
-            sinks = tuple(i.id for i in catalog.each(Sink) if i.of_view and item.id in i.depends)
-            topics.append(DroppedTopic(brokers, topic, access, sinks, ddl.subjects_of(item) if self._endpoints.registry else ()))
+            sinks = _sinks_of(item, catalog)
+            brokers, _, access = self._place(item, topic, catalog)
+            registry = self._schema_registry(self._endpoints.within(catalog))
+            for format in (form for sink in sinks for form in (sink.key_format, sink.value_format)):
+                if format is not None and format.registry:
+                    registry = format.registry, self._engine.opened(format.access) if format.access else {}
+            subjects = ddl.subjects_of(item) if registry[0] else ()
+            topics.append(DroppedTopic(brokers, topic, access, tuple(sink.id for sink in sinks), subjects, registry))
         return topics
 
     def delete(self, topics: list[DroppedTopic]) -> list[str]:
@@ -182,7 +206,7 @@ class KsqldbItems:
             try:
                 producing.delete_topic(topic.brokers, topic.name, topic.access)
                 for subject in topic.subjects:
-                    registry.delete(self._endpoints.schemas(), NO_ACCESS, subject)
+                    registry.delete(*topic.registry, subject)
             except TailgateError as error:
                 failures.append(error.message)
             self._schema_ids = {key: id for key, id in self._schema_ids.items() if key[1] not in topic.subjects}
@@ -204,22 +228,23 @@ class KsqldbItems:
 
     def _register(self, subject: str, schema: registry.Schema) -> int:
         """Returns the id of a schema in the registry, where it is registered if it is new. Raises 08006 or 22023."""
-        url = self._endpoints.schemas()
-        identity = (url, subject, repr(schema))
+        endpoints = self._endpoints.within(self._engine.catalog)
+        identity = (endpoints.schemas(), subject, repr(schema))
         if identity not in self._schema_ids:
             if len(self._schema_ids) >= SCHEMA_IDS_MAX:
                 self._schema_ids.clear()
-            self._schema_ids[identity] = registry.register(url, NO_ACCESS, subject, schema)
+            self._schema_ids[identity] = registry.register(*self._schema_registry(endpoints), subject, schema)
         return self._schema_ids[identity]
 
     def _register_declared(self, statement: CreateItem, source: Source, catalog: Catalog) -> None:
         """Registers the schemas of the columns of a declaration under subjects that do not exist. Raises 08006 or 22023."""
-        url = self._endpoints.registry
+        endpoints = self._endpoints.within(catalog)
+        url, sealed = endpoints.registry, settings(endpoints.registry_settings, catalog)
         if not url:
             return
         schemas = ddl.declared_schemas(statement, source, catalog)
-        new = {subject: schema for subject, schema in schemas.items() if self._schemas.registered(url, subject) is None}
-        registry.register_all(url, NO_ACCESS, new)
+        new = {subject: schema for subject, schema in schemas.items() if self._schemas.registered(url, subject, sealed) is None}
+        registry.register_all(*self._schema_registry(endpoints), new)
 
     def _records(self, source: Item) -> int:
         """Returns the number of records in the topic of a declared stream. Raises 08006."""
@@ -229,22 +254,24 @@ class KsqldbItems:
     def _partitions(self, item: Item) -> int | None:
         """Returns the number of partitions of the topic of a relation, or None if it has none."""
         properties = ksqldb_of(item)
-        if isinstance(item, Source):
-            place = self._engine.place(item)
-        elif properties is not None:
-            place = self._endpoints.brokers(), properties.topic, dict(NO_ACCESS)
-        else:
+        if properties is None and not isinstance(item, Source):
             return None
+        place = self._place(item, "" if properties is None else properties.topic, self._engine.catalog)
         try:
             return len(kafka.topic(*place).bounds)
         except TailgateError:
             return None
 
 
-def _check_topic(statement: CreateItem, brokers: str, name: str) -> None:
+def _sinks_of(item: Item, catalog: Catalog) -> list[Sink]:
+    """Returns the sink that writes the topic of a derived item, or none."""
+    return [sink for sink in catalog.each(Sink) if sink.of_view and item.id in sink.depends]
+
+
+def _check_topic(statement: CreateItem, brokers: str, name: str, access: Mapping[str, str]) -> None:
     """Raises 42704 if the topic of a declaration without PARTITIONS does not exist."""
     try:
-        kafka.topic(brokers, name, NO_ACCESS)
+        kafka.topic(brokers, name, access)
     except UndefinedObject:
         properties = {**dict(statement.properties), "PARTITIONS": 2, "REPLICAS": 1}
         example = text_of(replace(statement, properties=tuple(properties.items())))

@@ -9,6 +9,7 @@ import re
 from typing import Literal, get_args
 
 from tailgate.lake.catalog.formats import KsqldbFormatName
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.kafka_statements import Avro, Bytes, Csv, Format, Json, Ksqldb, Protobuf, Regex, Strategy, Text
@@ -83,7 +84,7 @@ def _delimiter(cursor: Parser) -> str:
 def _ksqldb(cursor: Parser) -> Ksqldb:
     """Parses name (column, …) [DELIMITED BY 'c'] [UNWRAPPED] [USING …] [WINDOW {n | SESSION}].
 
-    USING is followed by CONFLUENT SCHEMA REGISTRY 'url' or SCHEMA 'message'.
+    USING is followed by CONFLUENT SCHEMA REGISTRY {'url' | CONNECTION c} or SCHEMA 'message'.
     """
     names: tuple[KsqldbFormatName, ...] = get_args(KsqldbFormatName)
     word = cursor.any_word(*(name.lower() for name in names))
@@ -92,16 +93,19 @@ def _ksqldb(cursor: Parser) -> Ksqldb:
     name = names[[n.lower() for n in names].index(word)]
     columns, delimiter = column_names(cursor), _delimiter(cursor)
     unwrapped, registry, schema = cursor.accept_word("unwrapped"), "", ""
+    connection: Name | None = None
     window: Literal["", "time", "session"] = ""
     size = 0
     if cursor.accept_word("using", "schema"):
         schema = cursor.string()
+    elif cursor.accept_word("using", "confluent", "schema", "registry", "connection"):
+        connection = relation_name(cursor)
     elif cursor.accept_word("using", "confluent", "schema", "registry"):
         registry = cursor.string()
     if cursor.accept_word("window"):
         window = "session" if cursor.accept_word("session") else "time"
         size = cursor.integer() if window == "time" else 0
-    return Ksqldb(name, columns, delimiter, not unwrapped, registry, schema, window, size)
+    return Ksqldb(name, columns, delimiter, not unwrapped, registry, schema, window, size, connection)
 
 
 def _regex(cursor: Parser) -> Regex:
