@@ -407,6 +407,23 @@ def test_renamed_and_dropped_columns_keep_their_place_in_the_table(lake: Lake) -
     writer.close()
 
 
+def test_columns_whose_names_differ_in_case_only(lake: Lake) -> None:
+    """Regression: Delta refused the table, so no table was brought up to date any more."""
+    columns = (Field("k", INT8), Field("K", TEXT), Field("k_2", INT8))
+    writer = open_epoch(lake)
+    follower = Follower(lake, writer.epoch)
+    for relation in (item(16384, columns, (0,)), item(16385, columns, None)):
+        add(writer, relation)
+        writer.append([(relation.id, changes(relation, [([1, "x", 2], 1), ([2, "y", 3], 1)]))])
+        follower.round()
+        writer.append([(relation.id, changes(relation, [([1, "x", 2], -1), ([1, "z", 5], 1)]))])
+        follower.round()
+        assert snapshot(lake, relation) == counted(changes(relation, [([1, "z", 5], 1), ([2, "y", 3], 1)]))
+        names = [field.name for field in DeltaTable(table_path(lake, relation.id)).schema().fields]
+        assert names[: len(columns)] == ["k", "K_2", "k_2_2"]
+    writer.close()
+
+
 def test_tables_ahead_of_the_newest_entry_that_a_reader_has_received(lake: Lake) -> None:
     """Its rows are those of that entry."""
     pair = item(16384, (Field("a", INT8), Field("b", TEXT)), None)

@@ -11,6 +11,7 @@ a timestamp without time zone, delta-rs writes a protocol that Spark refuses.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain, count
 
 import pyarrow as pa
 
@@ -61,10 +62,21 @@ def relations(catalog: Catalog) -> dict[int, Stored]:
 
 
 def stored_columns(item: Item) -> tuple[Field, ...]:
-    """Returns the columns of an item with their names in its Delta table, which do not change."""
-    if not isinstance(item, Table) or not item.stored_names:
+    """Returns the columns of an item with their names in its Delta table, which do not change.
+
+    Delta ignores the case of names: of k and K, the second is stored as K_2. New columns are the last ones, so others keep their names.
+    """
+    names = item.stored_names if isinstance(item, Table) else {}
+    first = [names.get(i, column.name) for i, column in enumerate(item.columns)]
+    if not names and len({name.lower() for name in first}) == len(first):
         return item.columns
-    return tuple(replace(column, name=item.stored_names.get(i, column.name)) for i, column in enumerate(item.columns))
+    used: set[str] = set()
+    columns = []
+    for column, name in zip(item.columns, first, strict=True):
+        free = next(n for n in chain((name,), (f"{name}_{number}" for number in count(2))) if n.lower() not in used)
+        used.add(free.lower())
+        columns.append(replace(column, name=free))
+    return tuple(columns)
 
 
 def begun(change: Change | None) -> frozenset[int]:
