@@ -13,6 +13,7 @@ from tailgate.engine.plan.sources.envelopes import source_layout
 from tailgate.lake.catalog import Catalog, Change, Connection, Source
 from tailgate.lake.catalog.codec import decode_catalog, decode_item, encode_catalog, encode_item
 from tailgate.lake.catalog.formats import Ksqldb, SinkFormat
+from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import DependentObjectsStillExist, TailgateError
 from tailgate.sql.definitions import rename_references
 from tailgate.sql.ksqldb import types
@@ -506,6 +507,15 @@ def test_connections_take_the_place_of_the_options() -> None:
     assert isinstance(statement, Drop)
     with pytest.raises(DependentObjectsStillExist):
         drop(statement, catalog)
+
+
+def test_only_superusers_change_where_the_statements_of_all_roles_go() -> None:
+    catalog = connected()
+    ann = Role(catalog.next_id, "ann")
+    catalog = catalog.apply(Change(put_roles=(ann,), put=tuple(replace(c, owner=ann.id) for c in catalog.each(Connection))))
+    assert ENDPOINTS.within(catalog) == ENDPOINTS
+    catalog = catalog.apply(Change(put_roles=(replace(ann, superuser=True),)))
+    assert ENDPOINTS.within(catalog).brokers() == "far:9093"
 
 
 def test_a_connection_to_another_service_is_an_error() -> None:

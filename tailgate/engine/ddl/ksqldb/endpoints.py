@@ -98,9 +98,13 @@ class Endpoints:
 
 
 def _connection(name: Name, catalog: Catalog) -> Connection | None:
-    """Returns one of the connections, which no statement of ksqlDB names; None if it does not exist. Raises 42809."""
-    found = (c for c in catalog.each(Connection) if (c.name, catalog.schema_of(c).name) == (name.name, name.schema))
-    connection = next(found, None)
+    """Returns one of the connections, which no statement of ksqlDB names; None if it does not exist. Raises 42809.
+
+    One of a role that is no superuser does not count: the role would get the messages that others write.
+    """
+    roles = catalog.all_roles()
+    owned = (c for c in catalog.each(Connection) if c.owner in roles and roles[c.owner].superuser)
+    connection = next((c for c in owned if (c.name, catalog.schema_of(c).name) == (name.name, name.schema)), None)
     type, shown = SERVICES[name]
     if connection is not None and connection.type != type:
         raise WrongObjectType(f'connection "{name.name}" is not to {shown}')
