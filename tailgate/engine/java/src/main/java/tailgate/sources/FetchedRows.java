@@ -1,6 +1,9 @@
 package tailgate.sources;
 
+import com.github.luben.zstd.Zstd;
+import com.github.luben.zstd.ZstdException;
 import java.io.IOException;
+import java.io.InvalidObjectException;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
 import java.nio.ByteBuffer;
@@ -17,11 +20,12 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * Records of one partition of a topic, in Kafka's columns, that the driver has fetched. A task in
- * another process receives them with its description.
+ * another process receives them with its description, compressed.
  */
 public final class FetchedRows implements InputPartition {
   private static final long serialVersionUID = 1;
   private static final int NULL = -1;
+  private static final int COMPRESSION = 1;  // the fastest level of zstd: it takes as long as encrypting the bytes that it saves, 85 % of JSON
   private static final int FIXED_BYTES = 4 * Integer.BYTES + 2 * Long.BYTES;  // lengths, type of the time, headers; offset, time
   private transient List<InternalRow> rows;
 
@@ -31,7 +35,7 @@ public final class FetchedRows implements InputPartition {
   /** Returns a reader of the records. */
   PartitionReader<InternalRow> reader() { return new Rows(rows.iterator()); }
 
-  /** Writes all records as one array: a stream of objects takes several times as long for each number. */
+  /** Writes all records as one compressed array: a stream of objects takes several times as long for each number. */
   private void writeObject(ObjectOutputStream out) throws IOException {
     InternalRow first = rows.get(0);
     ByteBuffer to = ByteBuffer.allocate(rows.stream().mapToInt(FetchedRows::size).sum());
@@ -44,20 +48,31 @@ public final class FetchedRows implements InputPartition {
     out.writeUTF(first.getUTF8String(KafkaRecord.TOPIC).toString());
     out.writeInt(first.getInt(KafkaRecord.PARTITION));
     out.writeInt(rows.size());
-    out.writeInt(to.position());
-    out.write(to.array(), 0, to.position());
+    byte[] compressed = Zstd.compress(to.array(), COMPRESSION);
+    out.writeInt(to.capacity());
+    out.writeInt(compressed.length);
+    out.write(compressed);
   }
 
   private void readObject(ObjectInputStream in) throws IOException {
     UTF8String topic = UTF8String.fromString(in.readUTF());
     int partition = in.readInt(), n = in.readInt();
-    byte[] all = new byte[in.readInt()];
-    in.readFully(all);
-    ByteBuffer from = ByteBuffer.wrap(all);
+    int length = in.readInt();
+    byte[] compressed = new byte[in.readInt()];
+    in.readFully(compressed);
+    ByteBuffer from = ByteBuffer.wrap(decompressed(compressed, length));
     rows = new ArrayList<>(n);
     for (int i = 0; i < n; i++) {
       Object[] columns = {read(from), read(from), topic, partition, from.getLong(), from.getLong(), from.getInt(), readHeaders(from)};
       rows.add(new GenericInternalRow(columns));
+    }
+  }
+
+  private static byte[] decompressed(byte[] compressed, int length) throws InvalidObjectException {
+    try {
+      return Zstd.decompress(compressed, length);
+    } catch (ZstdException e) {
+      throw new InvalidObjectException("records of a tick: " + e.getMessage());
     }
   }
 

@@ -55,4 +55,15 @@ class FetchedRowsTest {
       assertFalse(copy.next());
     }
   }
+
+  @Test void recordsAreCompressed() {
+    List<InternalRow> rows = new ArrayList<>();
+    int bytes = 0;
+    for (int i = 0; i < 1000; i++) {
+      byte[] value = utf8("{\"id\": " + i + ", \"item\": \"item " + i % 10 + "\", \"amount\": " + i * 17 % 100 + "}");
+      rows.add(row(null, value, i, null));
+      bytes += value.length;
+    }
+    assertTrue(SerializationUtils.serialize(new FetchedRows(rows)).length < bytes / 3);
+  }
 }
