@@ -27,7 +27,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
@@ -51,19 +51,27 @@ T = TypeVar("T")
 
 # prefix of the channel of a record that refers to a piece in the JVM's memory (tailgate.circuit.TopicBackfill)
 PIECE = "$piece/"
-PIECE_ROWS_MAX = 100_000
-PIECE_ROWS_MIN = 10_000
-PIECE_ROWS = 20_000  # size of the first piece
 UNIT_ROW = pa.Table.from_arrays([pa.array([True]), pa.array([1])], schema=arrow_schema(SINGLE_ROW, weight=True))
-# target duration of the tick of a piece, for which other views wait; in a shorter tick, half of the
-# time would be fixed costs
-TICK_S = 0.5
 SHRINK, GROW = 0.5, 1.5  # limits of the change in size from one piece to the next
 ANSWER_MS = 1000  # between two checks while waiting for a piece whether the fill has ended
 RETRY_S = 2.0  # pause after a broker did not answer or the file system failed
 PROGRESS_S = 5.0  # between two progress messages in the log
 OUT_OF_RANGE = "org.apache.kafka.clients.consumer.OffsetOutOfRangeException"
 AT_ONCE = 2  # concurrent fills: each holds the rows of one stored input in memory
+
+
+class PieceSizes(NamedTuple):
+    """The rows of the pieces of a topic or relation. `tick_s`: target duration of the tick of a piece, for which other views wait."""
+
+    first: int
+    least: int
+    most: int
+    tick_s: float
+
+
+# In a shorter tick, half of the time would be fixed costs: those of a job in other processes are ten times as high.
+LOCAL = PieceSizes(20_000, 10_000, 100_000, 0.5)
+CLUSTER = PieceSizes(50_000, 50_000, 100_000, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +138,8 @@ class Fill(threading.Thread):
         self._backfills = {h.source.id: Backfill(dict(h.end)) for h in histories if h.source is not None}
         letters.begin(item, self._backfills)
         self._ended = threading.Event()
-        self._piece_rows = PIECE_ROWS
+        self._sizes = LOCAL if engine.is_local else CLUSTER
+        self._piece_rows = self._sizes.first
         # the number of the current input, and the fraction of it that was sent
         self._input, self._part = 0, 0.0
         self._began: float | None = None  # when it got its turn, by the monotonic clock
@@ -198,8 +207,8 @@ class Fill(threading.Thread):
         began = time.monotonic()
         number = self._persist(lambda: self._engine.enter(piece.records, piece.durable))
         self._engine.wait_inbox(number, lambda: self.alive)
-        factor = min(max(TICK_S / (time.monotonic() - began), SHRINK), GROW)
-        self._piece_rows = int(min(max(self._piece_rows * factor, PIECE_ROWS_MIN), PIECE_ROWS_MAX))
+        factor = min(max(self._sizes.tick_s / (time.monotonic() - began), SHRINK), GROW)
+        self._piece_rows = int(min(max(self._piece_rows * factor, self._sizes.least), self._sizes.most))
 
     def _persist(self, action: Callable[[], T]) -> T:
         """Returns the result of `action`, and retries it while the file system fails.
