@@ -96,8 +96,16 @@ def test_a_view_of_tables(engine: Inside) -> None:
     until(has_the_time_of_all_partitions)  # a tick may end in between
 
 
-def test_an_executor_that_is_killed(engine: Inside, topic: Topic, spark_cluster: SparkCluster) -> None:
-    """Its partitions of the state open in other executors, at the ids of the log."""
+def holders(session: Any, engine: Inside) -> set[str]:
+    """Returns the executors that have partitions of the first store open."""
+    state, uuid = session._jvm.org.apache.spark.sql.execution.streaming.state, session._jvm.java.util.UUID(0, 1)
+    coordinator, path = session._jsparkSession.streams().stateStoreCoordinator(), engine.engine.state_path
+    stores = (state.StateStoreId(path, 0, partition, "default") for partition in range(3))
+    return {coordinator.getLocation(state.StateStoreProviderId(store, uuid)).get() for store in stores}
+
+
+def test_an_executor_that_is_killed(session: Any, engine: Inside, topic: Topic, spark_cluster: SparkCluster) -> None:
+    """Its partitions of the state open in other executors, at the ids of the log. The executor that replaces it gets some of them."""
     topic.send(100)
     create_sums(engine, topic)
     until(lambda: engine.rows("sums") == topic.rows())
@@ -106,6 +114,13 @@ def test_an_executor_that_is_killed(engine: Inside, topic: Topic, spark_cluster:
         kill(spark_cluster.executors()[:victims])
         topic.send(50)
         until(lambda: engine.rows("sums") == topic.rows())
+
+    def has_divided_the_state() -> bool:
+        topic.send(1)
+        until(lambda: engine.rows("sums") == topic.rows())
+        return len(holders(session, engine)) == WORKERS
+
+    until(has_divided_the_state)
     assert engine.alive
 
 

@@ -400,6 +400,7 @@ final class Stages {
     private final int store;
     private final StateIds.Store at;
     private final Opening opening;
+    private transient List<List<String>> places;  // of the partitions, in the driver
 
     Stage(RDD<InternalRow> rows, Use<U> use, String path, int store, StateIds.Store at, Opening opening, ClassTag<U> out) {
       super(rows, out);
@@ -413,9 +414,17 @@ final class Stages {
 
     @Override public Partition[] getPartitions() { return rows.partitions(); }
 
-    /** Returns the executor that last opened the store and still has it in memory. */
+    /** Returns the executor that last opened the store and still has it in memory, and perhaps idle ones. */
     @Override public scala.collection.immutable.Seq<String> getPreferredLocations(Partition split) {
-      return opening.coordinator.getLocation(id(split)).toList();
+      if (places == null) {
+        List<String> open = new ArrayList<>();
+        for (Partition p : rows.partitions()) {
+          Option<String> at = opening.coordinator.getLocation(id(p));
+          open.add(at.isEmpty() ? null : at.get());
+        }
+        places = Placement.of(open, Placement.executors());
+      }
+      return CollectionConverters.asScala(places.get(split.index())).toSeq();
     }
 
     private StateStoreProviderId id(Partition split) { return storeId(path, store, split.index()); }
