@@ -1,10 +1,10 @@
 """Times of an engine with a large state: it is replaced, it is killed, and its state moves to another number of partitions.
 
-The state is that of the source of `bench/scale.py`, some 25 bytes on the disk for each key. While 100 of the keys change each
-second, a second engine starts with `--hand-over`; then it is killed, and a third one starts. At the end `tailgate repartition`
-moves the state to two partitions, and an engine continues with them.
+The state is that of the source of `bench/scale.py`, some 25 bytes on the disk for each key, or more with random names.
+While 100 of the keys change each second, a second engine starts with `--hand-over`; then it is killed, and a third one
+starts. At the end `tailgate repartition` moves the state to two partitions, and an engine continues with them.
 
-    .venv/bin/python bench/large_state.py [--rows 1500000]
+    .venv/bin/python bench/large_state.py [--rows 1500000] [--name-length 0]
 """
 
 from __future__ import annotations
@@ -131,9 +131,10 @@ class Engines:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_500_000)
+    parser.add_argument("--name-length", type=int, default=0, help="characters of random names (0: one of a thousand names)")
     options = parser.parse_args()
     with ExitStack() as stack:
-        run = Run(options.rows, stack)
+        run = Run(options.rows, stack, options.name_length)
         engines = Engines(run, stack)
         run.change(CHANGES)
         time.sleep(STEADY_S)

@@ -10,6 +10,7 @@ tables. A line on the standard error says every few seconds how far each step is
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import multiprocessing
 import random
@@ -86,8 +87,10 @@ class Value(NamedTuple):
     mark: float
 
 
-def message(key: int, version: int) -> tuple[str, str]:
-    return f"{key:08}", f'{{"name": "name {key % 1000}", "orders": {version}, "amount": {version * 0.5}}}'
+def message(key: int, version: int, name_length: int = 0) -> tuple[str, str]:
+    """Returns a key and its value. `name_length`: of a random name, which cannot be compressed well; 0 for one of a thousand names."""
+    name = base64.b64encode(random.randbytes(name_length))[:name_length].decode() if name_length else f"name {key % 1000}"
+    return f"{key:08}", f'{{"name": "{name}", "orders": {version}, "amount": {version * 0.5}}}'
 
 
 def producer(kafka: str) -> Producer:
@@ -95,11 +98,11 @@ def producer(kafka: str) -> Producer:
     return Producer({"bootstrap.servers": kafka, "queue.buffering.max.messages": 1_000_000, "linger.ms": 20, "compression.type": "lz4"})
 
 
-def produce(kafka: str, rows: int, progress: Progress) -> None:
+def produce(kafka: str, rows: int, progress: Progress, name_length: int = 0) -> None:
     """Produces one message for each key, as fast as possible."""
     to = producer(kafka)
     for key in range(rows):
-        name, value = message(key, 0)
+        name, value = message(key, 0, name_length)
         to.produce(TOPIC, value, name)
         if key % 10_000 == 0:
             to.poll(0)
@@ -110,13 +113,13 @@ def produce(kafka: str, rows: int, progress: Progress) -> None:
     progress.say(f"{rows:,} of {rows:,} messages produced")
 
 
-def change(kafka: str, rows: int, rate: float) -> None:
+def change(kafka: str, rows: int, rate: float, name_length: int = 0) -> None:
     """Produces changes of random keys at a rate, until the process is ended."""
     to, began, sent = producer(kafka), time.monotonic(), 0
     while True:
         due = int((time.monotonic() - began) * rate)
         for sent in range(sent + 1, due + 1):  # noqa: B020  # continues after the last one
-            name, value = message(random.randrange(rows), sent)
+            name, value = message(random.randrange(rows), sent, name_length)
             to.produce(TOPIC, value, name)
         to.poll(0)
         time.sleep(STEP_S)
@@ -199,8 +202,8 @@ def listed_entry(lake: Lake) -> int:
 class Run:
     """The servers of a run: a broker, an engine whose source has all rows, and a gateway after `serve`. They end with `stack`."""
 
-    def __init__(self, rows: int, stack: ExitStack) -> None:
-        self.rows, self._stack, self.progress = rows, stack, Progress()
+    def __init__(self, rows: int, stack: ExitStack, name_length: int = 0) -> None:
+        self.rows, self._stack, self.progress, self._name_length = rows, stack, Progress(), name_length
         self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tailgate-bench-")))
         self.lake_folder = self._folder / "lake"
         self.figures: dict[str, Any] = {"rows": rows}
@@ -216,7 +219,7 @@ class Run:
         kafka.start()
         kafka.create_topic(TOPIC)
         began = time.monotonic()
-        produce(kafka.address, self.rows, self.progress)
+        produce(kafka.address, self.rows, self.progress, self._name_length)
         self.figures["produced_s"] = round(time.monotonic() - began, 1)
         return kafka.address
 
@@ -280,7 +283,7 @@ class Run:
     def change(self, rate: float) -> None:
         """Changes random rows at a rate, in a process that ends with the run."""
         spawned = multiprocessing.get_context("spawn")
-        changes = spawned.Process(target=change, args=(self.kafka, self.rows, rate), daemon=True)
+        changes = spawned.Process(target=change, args=(self.kafka, self.rows, rate, self._name_length), daemon=True)
         changes.start()
         self._stack.callback(changes.kill)
 
