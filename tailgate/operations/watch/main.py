@@ -40,7 +40,7 @@ log = logging.getLogger("tailgate.watch")
 POLL_S = 1.0  # between two observations
 LOOKS = 40  # the same while processes answer as before, at least so many times `Store.look_s`: 20 s in a bucket
 OVERDUE_S = 30.0  # an observation takes at most some seconds
-CLEAN_S = 3600.0  # between two removals of old notifications
+CLEAN_S = 3600.0  # between two removals of old notifications, after which space for new ones is reserved
 SECRET_BYTES_MAX = 1 << 10
 
 
@@ -155,7 +155,7 @@ class Watcher:
                 missed.record(self._lake, at)
                 self._seen_at = now_s
             if now_s - self._cleaned_at >= CLEAN_S:
-                self._writer.remove_old()
+                self._writer.maintain()
                 self._cleaned_at = now_s
             return at
         except (OSError, Gone) as error:

@@ -3,6 +3,7 @@
     watch/notifications/<n>    a notification as JSON
     watch/lock                 held by the process that writes them
     watch/targets/<name>       the id of the last notification that a target has received
+    watch/reserve/<n>          space on the disk for a notification while the disk is full
 
 A notification exists as soon as its object has its name, as an entry of the log does (W1): a second writer finds the name taken. So ids
 have no gaps, whatever is killed.
@@ -10,6 +11,7 @@ have no gaps, whatever is killed.
 
 from __future__ import annotations
 
+import errno
 import json
 import time
 from collections.abc import Iterable
@@ -17,13 +19,16 @@ from contextlib import suppress
 
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
-from tailgate.lake.store import NoLocks, documents
+from tailgate.lake.store import NoLocks, Store, documents
 from tailgate.operations.watch.alerts import Event, Notification, alerts
 
 FOLDER = "watch"
 NOTIFICATIONS, TARGETS, LOCK = f"{FOLDER}/notifications", f"{FOLDER}/targets", f"{FOLDER}/lock"
 KEPT_MS = 7 * 24 * 3_600_000
 KEPT_MAX = 10_000  # notifications; one has about 300 bytes
+RESERVE = f"{FOLDER}/reserve"
+RESERVED = 16  # notifications that can be written while the disk is full
+RESERVED_BYTES = 16 << 10  # for a notification, and for the position of a target that has received it
 
 
 class Notifications:
@@ -59,30 +64,63 @@ class Writer:
         with suppress(NoLocks):  # then the names of the notifications exclude a second writer
             if not self._lock.take():
                 raise _another(lake)
-        self._lake = lake
+        self._lake, self._reserve = lake, Reserve(lake.store)
         numbers = self.read.numbers()
         self.newest = numbers[-1] if numbers else 0
 
     def append(self, event: Event, *, silenced: bool = False) -> Notification:
-        """Makes an event durable as the next notification. Raises OSError if it cannot be written, 55000 if another process writes."""
+        """Makes an event durable as the next notification. If the disk is full, it gets space of the reserve.
+
+        Raises OSError if it cannot be written, 55000 if another process writes.
+        """
         n, now = self.newest + 1, time.time_ns() // 1_000_000
         notification = Notification(n, now, event.kind, event.condition, event.since or now, silenced)
-        if not self._lake.store.create(_name(n), [json.dumps(notification.to_json()).encode()]):
+        content = json.dumps(notification.to_json()).encode()
+        try:
+            is_new = self._lake.store.create(_name(n), [content])
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not self._reserve.release():
+                raise
+            is_new = self._lake.store.create(_name(n), [content])
+        if not is_new:
             raise _another(self._lake)
         self.newest = n
         return notification
 
-    def remove_old(self) -> None:
-        """Removes old notifications, but not the newest one, and none of an active alert."""
+    def maintain(self) -> None:
+        """Removes old notifications, but not the newest one, and none of an active alert. Then fills the reserve, but not in a bucket.
+
+        Raises OSError if the disk has too little space for the reserve.
+        """
         history = self.read.all()
         needed = {alert.first for alert in alerts(history) if alert.resolved_at is None} | {self.newest}
         oldest = time.time_ns() // 1_000_000 - KEPT_MS
         old = (n.n for n in history if n.at < oldest or n.n <= self.newest - KEPT_MAX)
         self._lake.store.discard(_name(n) for n in old if n not in needed)
+        if self._lake.store is self._lake.local:
+            self._reserve.fill()
 
     def close(self) -> None:
         """Lets another process write."""
         self._lock.release()
+
+
+class Reserve:
+    """Objects that take space on the disk, for its notifications when it is full."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def fill(self) -> None:
+        """Creates the objects that are missing. Raises OSError if the disk has too little space for them."""
+        for number in set(range(1, RESERVED + 1)).difference(self._store.numbers(RESERVE)):
+            self._store.put(f"{RESERVE}/{number}", bytes(RESERVED_BYTES))
+
+    def release(self) -> bool:
+        """Removes an object. Returns False if there is none."""
+        numbers = self._store.numbers(RESERVE)
+        self._store.discard([f"{RESERVE}/{number}" for number in numbers[:1]])
+        return bool(numbers)
 
 
 def position(lake: Lake, target: str) -> int | None:

@@ -6,14 +6,14 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import disk
+from tailgate.lake.host import disk, files
 from tailgate.operations.watch import delivery, notifications, payloads
 from tailgate.operations.watch.alerts import Condition, Event, Notification
 from tailgate.operations.watch.delivery import Deliverer, Webhook
@@ -87,6 +87,30 @@ def test_a_failure_of_the_disk_leaves_no_gap(lake: Lake, writer: Writer, monkeyp
     assert writer.append(FIRED).n == 1
 
 
+def test_some_notifications_are_written_on_a_full_disk(lake: Lake, writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each needs the space of an object of the reserve, which is filled when there is space again."""
+    monkeypatch.setattr(notifications, "RESERVED", 2)
+    write, left = files.write, 2
+
+    def full(path: Path, parts: Iterable[bytes | memoryview]) -> None:
+        nonlocal left
+        if len(lake.store.names(notifications.RESERVE)) == left:
+            raise OSError(28, "No space left on device")
+        left -= 1
+        write(path, parts)
+
+    writer.maintain()
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "write", full)
+        for n in (1, 2):
+            assert writer.append(FIRED).n == n
+        with pytest.raises(OSError, match="No space"):
+            writer.append(FIRED)
+    writer.maintain()
+    assert lake.store.sizes(notifications.RESERVE) == dict.fromkeys("12", notifications.RESERVED_BYTES)
+    assert writer.append(FIRED).n == 3
+
+
 def test_a_second_writer_is_refused(lake: Lake, writer: Writer) -> None:
     with pytest.raises(ObjectNotInPrerequisiteState, match="another tailgate watch runs"):
         Writer(lake)
@@ -114,7 +138,7 @@ def test_old_notifications_are_removed_but_not_those_of_active_alerts(lake: Lake
     for event in (Event("fired", other), FIRED, Event("resolved", STALLED, 1), FIRED, Event("resolved", STALLED, 1)):
         old = writer.append(event).to_json() | {"at": time.time_ns() // 1_000_000 - KEPT_MS - 1}
         lake.store.put(f"{NOTIFICATIONS}/{writer.newest}", json.dumps(old).encode())
-    writer.remove_old()
+    writer.maintain()
     assert writer.read.numbers() == [1, 5]
     assert writer.append(FIRED).n == 6
 

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -28,6 +29,7 @@ from tailgate.embedded.registry import Registry
 from tailgate.lake.folder import Lake
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.operations.watch.checks import CLOCK_AHEAD_MAX_MS
+from tailgate.operations.watch.notifications import RESERVE, RESERVED, RESERVED_BYTES
 from testing.engine_process import stopped, until
 from tests.docs.pages import DOCS
 from tests.operations.watch.alerted import RAISED_S, REPAIRED_S, Alerted
@@ -265,8 +267,9 @@ class Watched:
         self.receiver.stop()
 
 
-def test_a_full_disk(tmp_path: Path) -> None:
-    """A file system in memory without space. No process needs to run but `tailgate watch`."""
+@pytest.mark.parametrize("free", [4 << 20, 0])
+def test_a_full_disk(free: int, tmp_path: Path) -> None:
+    """A file system in memory without space, or with little. No process needs to run but `tailgate watch`."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(folder)], capture_output=True, check=False)
@@ -275,9 +278,13 @@ def test_a_full_disk(tmp_path: Path) -> None:
     try:
         watched = Watched(folder / "data")
         try:
-            (folder / "ballast").write_bytes(b"x" * (59 << 20))
+            until(lambda: len(watched.lake.store.names(RESERVE)) == RESERVED, 60)
+            with (folder / "ballast").open("wb", buffering=0) as ballast, contextlib.suppress(OSError):
+                while shutil.disk_usage(folder).free > free:
+                    ballast.write(bytes(1 << 12))
             until(lambda: watched.receiver.events("disk_full") == ["fired"], RAISED_S)
             assert re.fullmatch(r"only \d% of the disk is free", watched.first_problem())
+            assert free > 0 or shutil.disk_usage(folder).free < RESERVED_BYTES
             (folder / "ballast").unlink()
             until(lambda: watched.receiver.events("disk_full") == ["fired", "resolved"], RAISED_S)
         finally:
