@@ -113,6 +113,9 @@ def test_all_readers_see_the_remaining_rows(lake: Lake) -> None:
     assert max(delta.delta_checkpoints(delta.log_files(lake.store, table_name(KEYED.id)))) > 5
     assert about(lake, KEYED.id) == len(relation.rows)
     assert [finding.problem for finding in verification.findings(lake)] == [None, None]
+    relation.change_some(50, "later")
+    some = pairs(reading.snapshot(lake, KEYED.id, first=1_000))
+    assert some.items() <= relation.rows.items() and 1_000 <= len(some) < 1_200
 
 
 @BOTH_STORES

@@ -155,6 +155,20 @@ def test_rows_are_counted_by_the_table_and_by_later_changes(lake: Lake) -> None:
     writer.close()
 
 
+def test_some_rows_of_a_relation(lake: Lake) -> None:
+    """So many as were asked for, or all; changes that the table does not have yet have removed some, and added others."""
+    filled(lake)
+    writer = open_epoch(lake)
+    new = [*ROWS[1][:2], "new", *ROWS[1][3:]]
+    writer.append([(r.id, changes(r, [(ROWS[1], -1), (ROWS[2], -1), (new, 1)])) for r in (KEYED, BAG)])
+    for relation in (KEYED, BAG):
+        all_rows = snapshot(lake, relation)
+        for count in range(len(all_rows) + 2):
+            some = counted(reading.snapshot(lake, relation.id, first=count))
+            assert some <= all_rows and len(some) >= min(count, len(all_rows))
+    writer.close()
+
+
 def rows(table: pa.Table) -> Counter[str]:
     return Counter(text(row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True))
 

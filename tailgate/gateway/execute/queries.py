@@ -152,7 +152,8 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
     if at is not None:
         while serving.progress.time < at:
             await serving.progress.wait(serving.progress.time, 1.0)
-        with await serving.queries.open_snapshot({**session.transaction.writes.temporary, **rows}, at) as snapshot:
+        rows = {**session.transaction.writes.temporary, **rows}
+        with await serving.queries.open_snapshot(rows, at, first=bound.prepared.first) as snapshot:
             return TableRows(columns, await _run(session, plan, bound.body, values, snapshot))
     if session.settings["real_time_recency"] == "on" and session.transaction.time is None:
         await wait_recent(session, logged)

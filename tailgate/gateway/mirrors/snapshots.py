@@ -38,6 +38,7 @@ class Snapshot:
     """All relations at `time`, for one statement at a time.
 
     `mirrored`: the relations whose mirrors have the rows of that time; None for all that the clock names. Others are copied from the lake.
+    `first`: of these, so many rows suffice for the only statement, any of them.
     `close` may be called from any thread and more than once.
     """
 
@@ -48,8 +49,9 @@ class Snapshot:
         catalog: Callable[[int], Catalog],
         at: int | None = None,
         mirrored: Collection[int] | None = None,
+        first: int | None = None,
     ) -> None:
-        self._lake, self._cursor = lake, cursor
+        self._lake, self._cursor, self._first = lake, cursor, first
         self._incomings = Incomings(cursor)
         self._busy = threading.Lock()
         self._own: dict[int, mirror.Shape] = {}
@@ -119,7 +121,7 @@ class Snapshot:
             elif item.id in self.shared and len(item.columns) > len(self.catalog[item.id].columns):
                 self._widen(shape, len(self.catalog[item.id].columns))
             elif item.id not in self.shared:
-                self._copy(shape)
+                self._copy(shape, self._first)
                 if item.errors:
                     self._copy(mirror.errors_shape(item))
             self._check(item)
@@ -155,12 +157,12 @@ class Snapshot:
             overlay.lay(self._cursor, shape, writes.changes, copied=relation in self._own)
         self._laid[relation] = writes
 
-    def _copy(self, shape: mirror.Shape) -> None:
-        """Copies a relation, once."""
+    def _copy(self, shape: mirror.Shape, first: int | None = None) -> None:
+        """Copies a relation, once. `first`: so many rows suffice."""
         if shape.relation in self._own:
             return
         self._own[shape.relation] = shape
-        rows = reading.snapshot(self._lake, shape.relation, at=self.time)
+        rows = reading.snapshot(self._lake, shape.relation, self.time, first)
         mirror.create(self._cursor, shape, temporary=True)
         mirror.fill(self._incomings.of(shape.relation), shape, rows)
 

@@ -37,6 +37,7 @@ from tailgate.sql.statements import QueryText, Select
 from tailgate.sql.time_zones import in_zone
 
 KEPT_BYTES = 64 << 20  # of cached bound queries; a limit for clients that put new literals into every statement
+FIRST_MAX = 10_000  # rows of a relation that is not mirrored which a query with LIMIT reads from the lake
 PLAN_FACTOR = 100  # approximate bytes of a plan per byte of its text
 
 # now() is never before the time that is read: the gateway's clock may be behind the engine's.
@@ -81,6 +82,7 @@ class Prepared:
     - `changes`: set if the query can be evaluated on changes alone.
     - `calls`: calls of sequences. Their values are parameters behind those of the statement or, `by_row`, columns of a source; then
       `sql` is empty (`gateway.writes.rows`).
+    - `first`: so many rows of its only relation suffice, any of them: `SELECT … FROM relation LIMIT n`; else None.
     - `unlogged`: it reads relations whose rows are not in the log, so its result is not cached.
     - `time_zone`: the zone in which the query computes.
     - `locked`: ids of the relations that FOR UPDATE names.
@@ -104,6 +106,7 @@ class Prepared:
     packed: plan.Query | bytes = field(repr=False, compare=False)
     calls: tuple[SessionCall, ...] = ()
     by_row: bool = False
+    first: int | None = None
     unlogged: bool = False
     time_zone: str = "UTC"
     locked: frozenset[int] = frozenset()
@@ -215,6 +218,7 @@ def _bound(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: i
         packed=bound,
         calls=numbered.all_calls,
         by_row=by_row,
+        first=None if bound.locked or numbered.all_calls else first_of(bound.plan),
         unlogged=not all(map(is_logged, relations)),
         time_zone=catalog.time_zone,
         locked=bound.locked,
@@ -294,6 +298,16 @@ def scans(relation: plan.Relation) -> Iterator[plan.Scan]:
 
 def volatile(relation: plan.Relation) -> bool:
     return any(isinstance(n, plan.Call) and n.function.volatility != "immutable" for n in nodes(relation))
+
+
+def first_of(relation: plan.Relation) -> int | None:
+    """Returns the number of rows of its only relation that suffice for a query, if it needs few and no certain ones; else None."""
+    if not isinstance(relation, plan.Limit) or relation.offset is not None or not isinstance(relation.count, plan.Literal):
+        return None
+    count, input = relation.count.value, relation.input
+    while isinstance(input, plan.Project):
+        input = input.input
+    return count if isinstance(input, plan.Scan) and isinstance(count, int) and count <= FIRST_MAX else None
 
 
 def changes_of(relation: plan.Relation) -> ChangeQuery | None:

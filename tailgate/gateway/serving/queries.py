@@ -74,6 +74,9 @@ class Queries:
             return await self.jobs.run(
                 lambda job: self._work_at(prepared.items, lambda cursor: execute(cursor, prepared, values), at, job), timeout
             )
+        if prepared.first is not None and not self.ready(prepared):
+            self._mirrors.need(self._present(prepared.items))  # later statements find them mirrored
+            return await self.jobs.run(lambda job: self._run_first(prepared, values, job), timeout)
         return await self._reading(prepared.items, lambda job: self._run(prepared, values, job), timeout)
 
     async def run_at_entry(self, query: Authorized[Prepared], values: Sequence[object] = ()) -> tuple[int, int, pa.Table]:
@@ -146,25 +149,37 @@ class Queries:
             await asyncio.to_thread(self._catch_up, relations)
 
     async def open_snapshot(
-        self, rows: Mapping[int, UncommittedChanges], at: int | None = None, relations: Collection[int] | None = None
+        self,
+        rows: Mapping[int, UncommittedChanges],
+        at: int | None = None,
+        relations: Collection[int] | None = None,
+        first: int | None = None,
     ) -> Snapshot:
         """Does the same as `snapshot`, after `catch_up`. `rows`: of relations that are not in the log."""
         await self.catch_up(relations if at is None else ())
-        snapshot = self.snapshot(at, relations=relations)
+        snapshot = self.snapshot(at, relations=relations, first=first)
         snapshot.write(rows)
         return snapshot
 
-    def snapshot(self, at: int | None = None, catalog: Catalog | None = None, relations: Collection[int] | None = None) -> Snapshot:
+    def snapshot(
+        self,
+        at: int | None = None,
+        catalog: Catalog | None = None,
+        relations: Collection[int] | None = None,
+        first: int | None = None,
+    ) -> Snapshot:
         """Opens a snapshot: one time for several statements, now or a past time `at`.
 
         `at` must not be older than `oldest`. `catalog`: the present one by default. `relations`: all that will be read, if they are known.
+        `first`: as in `Snapshot`.
         It may wait for a tick: the event loop uses `open_snapshot`, or `catch_up` before. The caller closes the snapshot.
         Raises 53400 if too many snapshots are open, in total or for the current role.
         """
         self._snapshots.check(REQUESTER.get())
         catalog_at = self._mirrors.catalog_at if catalog is None else lambda n: catalog
         with self._mirrors.reading(relations if at is None else ()):
-            return self._snapshots.add(Snapshot(self._lake, self._sandbox.cursor(), catalog_at, at, relations), REQUESTER.get())
+            snapshot = Snapshot(self._lake, self._sandbox.cursor(), catalog_at, at, relations, first)
+        return self._snapshots.add(snapshot, REQUESTER.get())
 
     async def _reading(self, items: Sequence[Item], work: Callable[[Job], Result], timeout: float | None = None) -> Result:
         """Runs `work` once the items are mirrored.
@@ -219,6 +234,13 @@ class Queries:
     def _run(self, prepared: Prepared, values: Sequence[object], job: Job) -> pa.Table:
         with self._connection(job) as cursor:
             return self._answer(cursor, prepared, values)
+
+    def _run_first(self, prepared: Prepared, values: Sequence[object], job: Job) -> pa.Table:
+        """Runs a query on those rows of its relation that suffice, which are read from the lake."""
+        with self._mirrors.reading(()):
+            snapshot = Snapshot(self._lake, self._sandbox.cursor(), self._mirrors.catalog_at, mirrored=(), first=prepared.first)
+        with snapshot:
+            return self._work_at(prepared.items, lambda cursor: execute(cursor, prepared, values), snapshot, job)
 
     def _read_at_entry(self, prepared: Prepared, read: Callable[[duckdb.DuckDBPyConnection], Result], job: Job) -> tuple[int, int, Result]:
         with self._connection(job) as cursor, self._mirrors.reading(prepared.relations):

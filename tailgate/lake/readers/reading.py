@@ -23,8 +23,9 @@ from tailgate.lake.readers.failed import error_change, failure, owner
 from tailgate.lake.tables import checkpoints, delta
 from tailgate.lake.tables.checkpoints import Checkpoint
 from tailgate.lake.tables.delta_forms import from_delta
+from tailgate.lake.tables.first_rows import first_rows
 from tailgate.lake.tables.stored_relations import COUNT, Stored, begun, relations, table_name
-from tailgate.lake.tables.weights import formed, negated, positive, total
+from tailgate.lake.tables.weights import formed, negated, negative, positive, total
 from tailgate.lake.types import WEIGHT
 
 RETAIN_HISTORY_MS = 3_600_000  # age of `since` if no relation asks for more; see `retain_history`
@@ -84,11 +85,14 @@ def _filled(lake: Lake, relation: int, n: int) -> bool:
     return stored is not None and stored.ready
 
 
-def snapshot(lake: Lake, relation: int, at: int | None = None) -> pa.Table:
-    """Returns the rows of a relation at a time, by default the newest (R1). Each distinct row comes once, with `__weight` above zero."""
+def snapshot(lake: Lake, relation: int, at: int | None = None, first: int | None = None) -> pa.Table:
+    """Returns the rows of a relation at a time, by default the newest (R1). Each distinct row comes once, with `__weight` above zero.
+
+    `first`: so many rows suffice, any of them; others may be missing.
+    """
     for attempt in range(ATTEMPTS):
         try:
-            return _snapshot(lake, relation, at)
+            return _snapshot(lake, relation, at, first)
         except (Gone, FileNotFoundError):
             if attempt == ATTEMPTS - 1:
                 raise
@@ -98,7 +102,7 @@ def snapshot(lake: Lake, relation: int, at: int | None = None) -> pa.Table:
     raise AssertionError("not reached")
 
 
-def _snapshot(lake: Lake, relation: int, at: int | None) -> pa.Table:
+def _snapshot(lake: Lake, relation: int, at: int | None, first: int | None = None) -> pa.Table:
     if at is not None and (item := owner(lake.catalog(), relation)) is not None:
         why = failure(item)
         if why is not None and why.time <= at < since(lake):  # since the failure, only one row of its errors has changed
@@ -109,11 +113,14 @@ def _snapshot(lake: Lake, relation: int, at: int | None) -> pa.Table:
     if stored is None:
         current = relations(lake.catalog()).get(relation)
         raise UndefinedTable(f'relation "{current.name}" does not exist at time {upto.time}' if current else "the relation does not exist")
-    return positive(rows_at(lake, stored, checkpoint, upto.n))
+    return positive(rows_at(lake, stored, checkpoint, upto.n, first))
 
 
-def rows_at(lake: Lake, stored: Stored, checkpoint: Checkpoint | None, upto: int) -> pa.Table:
-    """Returns the sum of a relation's table at a checkpoint and the log's changes up to an entry, with `__weight`."""
+def rows_at(lake: Lake, stored: Stored, checkpoint: Checkpoint | None, upto: int, first: int | None = None) -> pa.Table:
+    """Returns the sum of a relation's table at a checkpoint and the log's changes up to an entry, with `__weight`.
+
+    `first`: so many rows with weights above zero suffice. Then rows may be missing, and those that have left may have weights below zero.
+    """
     version, position = table_at(checkpoint, stored.id)
     parts: list[pa.Table] = []
     for entry in lake.log.after(position, upto):
@@ -121,7 +128,10 @@ def rows_at(lake: Lake, stored: Stored, checkpoint: Checkpoint | None, upto: int
             version, parts = None, []
         if (changes := entry.changes(stored.id)) is not None:
             parts.append(changes)
-    rows = stored.changes.empty_table() if version is None else read_table(lake, stored, version)
+    if first is not None and parts:  # the changes may remove as many rows
+        parts = [total(parts, stored.changes)]
+        first += negative(parts[0]).num_rows
+    rows = stored.changes.empty_table() if version is None else read_table(lake, stored, version, first)
     return total([rows, *parts], stored.changes) if parts else rows
 
 
@@ -148,10 +158,12 @@ def table_at(checkpoint: Checkpoint | None, relation: int) -> tuple[int | None, 
     return checkpoint.versions.get(relation), checkpoint.positions.get(relation, checkpoint.n)
 
 
-def read_table(lake: Lake, stored: Stored, version: int) -> pa.Table:
-    """Returns the rows of a table at a version, with `__weight`."""
+def read_table(lake: Lake, stored: Stored, version: int, first: int | None = None) -> pa.Table:
+    """Returns the rows of a table at a version, by default all, with `__weight`."""
     name = table_name(stored.id)
-    rows = from_delta(delta.rows(lake.store, name, delta.table(lake.store, name, version)), stored.changes)
+    table = delta.table(lake.store, name, version)
+    rows = delta.rows(lake.store, name, table) if first is None else first_rows(lake.store, name, table, first)
+    rows = from_delta(rows, stored.changes)
     if stored.key is None:  # columns that were added later follow the count
         return formed(rows.select([*(name for name in rows.column_names if name != COUNT), COUNT]), stored.changes)
     return formed(rows.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)), stored.changes)

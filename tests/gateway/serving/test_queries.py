@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from tailgate.gateway.mirrors import snapshots
+from tailgate.gateway.mirrors import snapshots, tables
 from tailgate.gateway.mirrors.mirrors import Mirrors
 from tailgate.gateway.serving import jobs, queries
 from tailgate.gateway.serving.jobs import Job, Jobs
@@ -56,6 +56,41 @@ def test_rows_by_name_type_and_copy(model: ModelLake, run) -> None:
             assert server.queries.run_now(shared(prepared)).equals(await server.queries.run(shared(prepared)))
             assert server.binder.prepare(select("SELECT * FROM d")) is prepared
 
+    run(work)
+
+
+def test_a_few_rows_of_a_relation_that_is_not_mirrored(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query that needs any rows reads them from the lake before the mirror is filled. Another one waits for the mirror."""
+    fill, may_fill = tables.Tables.fill, threading.Event()
+
+    def late(self: tables.Tables, *arguments: Any, **options: Any) -> Any:
+        assert may_fill.wait(60)
+        return fill(self, *arguments, **options)
+
+    async def work() -> None:
+        item = model.create("v", NARROW)
+        model.tick({item.id: [((i, f"n{i}"), 1) for i in range(100)]})
+        model.tick({item.id: [((i, f"n{i}"), -1) for i in range(90)]})
+        async with serving(model) as server, contextlib.AsyncExitStack() as ending:
+            ending.callback(may_fill.set)
+            left = {(i, f"n{i}") for i in range(90, 100)}
+            few = await ask(server, "SELECT id, name, mz_now() > 0 FROM v LIMIT 3")
+            assert len({(i, name) for i, name, _ in few} & left) == 3
+            assert set(await ask(server, "SELECT id, name FROM v LIMIT 1000")) == left
+            assert not server.queries.ready(server.binder.prepare(select("SELECT * FROM v")))
+            waiting = asyncio.create_task(ask(server, "SELECT id FROM v ORDER BY id LIMIT 2"))
+            failed = model.tick({item.errors: [(("22012", "division by zero"), 1)]})
+            await server.progress.wait(failed - 1, 5)
+            with pytest.raises(errors.DivisionByZero):
+                await ask(server, "SELECT id FROM v LIMIT 3")
+            healed = model.tick({item.errors: [(("22012", "division by zero"), -1)]})
+            await server.progress.wait(healed - 1, 5)
+            assert not waiting.done()
+            may_fill.set()
+            assert await waiting == [(90,), (91,)]
+            assert set(await ask(server, "SELECT id, name FROM v LIMIT 3")) < left
+
+    monkeypatch.setattr(tables.Tables, "fill", late)
     run(work)
 
 
