@@ -140,6 +140,7 @@ PROBES: tuple[tuple[str, bytes, Meaning], ...] = (
     ("postgresql", _postgresql(), _postgresql_answer),
     ("control", _http("/status"), _http_answer),
     ("presto", _http("/v1/info"), _http_answer),
+    ("metrics", _http("/metrics"), _http_answer),
     ("registry", _http("/subjects"), _http_answer),
     ("peers", b'{"do": "sessions", "role": 10, "superuser": true}\n', lambda answer: True if answer.startswith(b"{") else None),
     ("py4j", b"m\nd\nnothing\ne\n", _py4j_answer),  # removes an unknown object

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections import Counter
@@ -28,14 +29,16 @@ from tailgate.lake.folder import Lake
 from testing.engine_process import until
 from tests.embedded.sockets import descendants, listeners, verdicts
 from tests.operations.collector import Collector
+from tests.operations.system import PROCESSES, samples
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 READY_S = 180.0
 TRACED_S = 60.0
 
-REFUSING_HTTP = frozenset({"control refused", "presto refused", "registry refused"})
-# By command and verdicts. The four open sockets are intended: docs/security.md, "Ports".
+REFUSING_HTTP = frozenset({"control refused", "metrics refused", "presto refused", "registry refused"})
+METRICS = {(f"tailgate {process}", frozenset({"metrics open"})): 1 for process in PROCESSES}
+# By command and verdicts. The four open sockets, and those of METRICS, are intended: docs/security.md, "Ports".
 SOCKETS = Counter(
     {
         ("tailgate.embedded.registry", frozenset({"registry open"})): 1,
@@ -48,6 +51,7 @@ SOCKETS = Counter(
         ("tailgate gateway", frozenset({"postgresql open"})): 1,
         ("tailgate gateway", frozenset()): 1,  # other gateways of the lake
         ("tailgate presto", frozenset({"presto open"})): 1,
+        **METRICS,
     }
 )
 
@@ -62,13 +66,14 @@ class Up:
         self._command, self._options = command, options
         self.data = folder / "data"
         self.log = folder / "up.log"
-        self.port, self._presto = free_port(), free_port()
+        self.port, self._presto, self.metrics = free_port(), free_port(), free_port(len(PROCESSES))
         self.start()
 
     def start(self) -> None:
         words = [self._command, "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}"]
         if self._command == "up":
             words += ["--kafka", "embedded", "--schema-registry", "embedded", "--presto", str(self._presto)]
+            words += ["--metrics", str(self.metrics)]
         words += self._options
         with self.log.open("wb") as log:
             self.process = subprocess.Popen([sys.executable, "-m", "tailgate", *words], stdout=log, stderr=log)
@@ -165,7 +170,7 @@ def sockets(up: Up) -> Counter[tuple[str, frozenset[str]]]:
 
 
 def test_every_listening_socket_authenticates(up: Up) -> None:
-    """Only the four public sockets of `tailgate up` serve clients without authentication."""
+    """Only the four public sockets of `tailgate up`, and metrics, serve clients without authentication."""
     assert sockets(up) == SOCKETS
 
 
@@ -174,7 +179,7 @@ def test_every_listening_socket_of_the_demo(tmp_path: Path) -> None:
     demo = Up(tmp_path, "demo")
     try:
         demo.wait_ready()
-        assert sockets(demo) == Counter({socket: n for socket, n in SOCKETS.items() if socket[0] != "tailgate presto"})
+        assert sockets(demo) == Counter({key: n for key, n in SOCKETS.items() if key not in METRICS and key[0] != "tailgate presto"})
     finally:
         demo.stop()
 
@@ -261,6 +266,35 @@ def test_a_tick_is_a_trace(up: Up, collector: Collector) -> None:
     for process in ("engine", "gateway", "sinks", "watch", "up"):
         until(lambda process=process: "process_cpu_seconds_total" in collector.metrics(f"tailgate-{process}"), TRACED_S)
     assert "tailgate_engine_rocksdb_bytes" in collector.metrics("tailgate-engine")
+
+
+def test_the_metrics_of_all_processes_parse_under_load(up: Up) -> None:
+    """Parsed by Prometheus' own parser, while sessions read and write."""
+    up.ask("CREATE TABLE loaded (id int PRIMARY KEY)")
+    stop = threading.Event()
+
+    def load(number: int) -> None:
+        while not stop.is_set():
+            up.ask(f"INSERT INTO loaded VALUES ({number}) ON CONFLICT DO NOTHING")
+            up.ask("SELECT count(*) FROM loaded")
+            number += 2
+
+    with ThreadPoolExecutor(2) as pool:
+        loads = [pool.submit(load, number) for number in range(2)]
+        try:
+            for _ in range(3):
+                for number, process in enumerate(PROCESSES):
+                    served = samples(up.metrics + number)
+                    assert "process_cpu_seconds_total" in served
+                    has_own = any(name.startswith(f"tailgate_{process}_") for name in served)
+                    assert has_own == (process != "sinks"), process  # without a sink, its metrics have no series
+        finally:
+            stop.set()
+    for each in loads:
+        each.result()
+    rows = samples(up.metrics + PROCESSES.index("engine"))["tailgate_engine_relation_changes_total"]
+    assert rows["public.loaded",] == up.ask("SELECT count(*) FROM loaded")
+    up.ask("DROP TABLE loaded")
 
 
 def test_a_start_that_fails_leaves_no_process(tmp_path: Path) -> None:

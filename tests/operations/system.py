@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from prometheus_client.parser import text_string_to_metric_families
 
 from tailgate.embedded.children import free_port
 from tailgate.embedded.kafka import Kafka
 
 READY_S = 300.0
+Served = dict[str, dict[tuple[str, ...], float]]  # by the name of the sample and the values of its labels
 PROCESSES = ("up", "engine", "sinks", "gateway", "watch")  # with metrics at consecutive ports
 
 
@@ -27,6 +29,18 @@ def status(port: int, path: str) -> int:
         return error.code
     except OSError:
         return 0
+
+
+def samples(port: int, secret: str | None = None) -> Served:
+    """Returns the samples that a process serves, as Prometheus' own parser reads them. `secret`: a text that they must not contain."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        text = answer.read().decode()
+    assert secret is None or secret not in text
+    served: Served = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            served.setdefault(sample.name, {})[tuple(sample.labels.values())] = sample.value
+    return served
 
 
 class System:
