@@ -88,4 +88,8 @@ COLUMNS: Mapping[str, tuple[Field, ...]] = {
         Field("silenced", BOOL),
         *_fields("first_notification last_notification", _INT8),
     ),
+    # the size of stored relations in the last 7 days, of those that the role may read
+    "size_history": (_SCHEMA, _NAME, _KIND, Field("at", TIMESTAMPTZ), *_fields("rows bytes", _INT8)),
+    # what sinks and subscriptions hold of the log
+    "holds": (_SCHEMA, _NAME, _KIND, *_fields("entries bytes age_ms", _INT8), Field("percent", FLOAT8), Field("stopped", TEXT)),
 }

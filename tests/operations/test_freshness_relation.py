@@ -131,18 +131,22 @@ def test_the_history(live: Live) -> None:
     step, statements = int(time.time()) // STEP_S - 1, Statements(live)
     recorder = Recorder(live.model.lake, step * STEP_S)
     lags = [[id, step, 1, 50.0, {"0": 8, "82": 1}] for id in (live.v.id, 4_000_000)]
-    recorder.reported(lags, [live.v.id, 4_000_000], (step + 1) * STEP_S + SETTLE_S)
+    recorder.reported(lags, [live.v.id, 4_000_000], (step + 1) * STEP_S + SETTLE_S, (), {str(live.v.id): [3, 900]})
+    recorder.reported([], [live.v.id], (step + 2) * STEP_S + SETTLE_S)  # without an engine, sizes are not known
     history = "FROM tailgate.freshness_history h"
     query = f"SELECT schema, name, kind, extract(epoch FROM at)::bigint, samples, unknown, p50_ms, p95_ms, max_ms {history}"
-    assert rows(live, query) == [("public", "v", "materialized view", step * STEP_S, 9, 1, 0, 50, 50)]
+    first = ("public", "v", "materialized view", step * STEP_S)
+    assert rows(live, f"{query} WHERE samples > 0") == [(*first, 9, 1, 0, 50, 50)]
+    sizes = "SELECT schema, name, kind, extract(epoch FROM at)::bigint, rows, bytes FROM tailgate.size_history"
+    assert rows(live, f"{sizes} WHERE name = 'v' AND at > now() - interval '1 hour'") == [(*first, 3, 900)]
     joined = f"SELECT count(*) {history} JOIN tailgate.freshness f USING (schema, name) WHERE h.at > now() - interval '1 hour'"
-    assert rows(live, joined) == [(1,)]
+    assert rows(live, joined) == [(2,)]
     try:
         with psycopg.connect(live.dsn, autocommit=True) as owner:
             owner.execute("CREATE ROLE ann LOGIN SUPERUSER")
             owner.execute("CREATE ROLE bea LOGIN")
         with psycopg.connect(live.dsn.replace("ann", "bea"), autocommit=True) as reader:
-            assert reader.execute(query).fetchall() == []
+            assert reader.execute(query).fetchall() == reader.execute(sizes).fetchall() == []
     finally:
         statements.stop()
 

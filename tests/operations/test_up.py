@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
 from confluent_kafka import Producer
-from prometheus_client.parser import text_string_to_metric_families
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.operations.definitions import ENGINE, GATEWAY, SINKS, UP, WATCH, Metric
 from testing.engine_process import until
-from tests.operations.system import READY_S, System, status
+from tests.operations.system import READY_S, Served, System, samples, status
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
@@ -35,19 +33,7 @@ UNUSED = {
     "tailgate_watch_undelivered",
 }
 
-Served = dict[str, dict[tuple[str, ...], float]]
-
-
-def scrape(port: int) -> Served:
-    """Returns the samples that a process serves, as Prometheus' own parser reads them."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-        text = answer.read().decode()
-    assert SECRET not in text
-    samples: Served = {}
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples:
-            samples.setdefault(sample.name, {})[tuple(sample.labels.values())] = sample.value
-    return samples
+scrape = partial(samples, secret=SECRET)
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +108,8 @@ def test_all_processes_serve_their_metrics(system: System) -> None:
     count = sum(n for _, n in system.run("SELECT amount, n FROM totals"))
     until(lambda: scrape(system.ports["engine"])["tailgate_engine_source_records_total"][("public.orders",)] >= count, 30)
     assert "tailgate_jvm_process_resident_memory_bytes" in engine
+    sizes = "SELECT rows FROM tailgate.size_history WHERE name = 'totals' AND bytes > 0 ORDER BY at DESC LIMIT 1"
+    until(lambda: system.run(sizes) == system.run("SELECT count(*) FROM totals"), 60)
 
 
 def test_freshness_lag_is_what_an_observer_measures(system: System) -> None:

@@ -143,7 +143,8 @@ def run(options: Options, jvm: Jvm) -> int:
     find = partial(repeated_writes.find, lake, engine.inbox)
     writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter, engine.ages.acknowledge, find, engine.confirm)
     change_table = partial(statements.change_table, writes.accepted)
-    status, recency, freshness = Status(installation), Recency(engine), Freshness(engine)
+    follow = Follow(engine, isolation)
+    status, recency, freshness = Status(installation, lambda: follow.sizes), Recency(engine), Freshness(engine)
 
     def stop(*_: object) -> None:
         threading.Thread(target=engine.stop, name="stop").start()
@@ -159,7 +160,6 @@ def run(options: Options, jvm: Jvm) -> int:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     installation.recover()
-    follow = Follow(engine, isolation)
     follow.start()
     _start_threads(options, engine, installation, statements)
     control.start()

@@ -34,7 +34,7 @@ def present(lags: Lags, catalog: Catalog) -> dict[str, float | None]:
 
 
 def history(recorded: pa.Table, catalog: Catalog, items: Sequence[Item]) -> pa.Table:
-    """Returns the rows of tailgate.freshness_history: those of relations."""
+    """Returns the rows of tailgate.freshness_history and size_history: those of relations."""
     names = pa.table(
         {
             "relation": pa.array([item.id for item in items], pa.int64()),

@@ -6,6 +6,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.readers.reading import table_at
 from tailgate.lake.tables import checkpoints, delta
 from tailgate.lake.tables.stored_relations import begun, table_name
+from tailgate.lake.tables.table_sizes import remaining_rows
 
 
 def about(lake: Lake, relation: int) -> int:
@@ -20,11 +21,7 @@ def about(lake: Lake, relation: int) -> int:
     rows = 0
     if version is not None:
         name = table_name(relation)
-        table = delta.table(lake.store, name, version)
-        rows = delta.row_count(table)
-        if delta.has_vectors(table):
-            vectors = (add.get("deletionVector") for add in delta.adds(lake.store, name, version).values())
-            rows -= sum(vector["cardinality"] for vector in vectors if vector is not None)
+        rows = remaining_rows(lake.store, name, delta.table(lake.store, name, version))
     for entry in lake.log.after(position, newest.n):
         if relation in begun(entry.header.catalog):
             rows = 0

@@ -30,10 +30,11 @@ from tailgate.lake.host import crash
 from tailgate.lake.log.entry import Entry, Header
 from tailgate.lake.readers import reading
 from tailgate.lake.readers.reading import read_table, since_wanted
-from tailgate.lake.tables import checkpoints, delta, merging, rollback
+from tailgate.lake.tables import checkpoints, delta, merging, rollback, table_sizes
 from tailgate.lake.tables.checkpoints import Checkpoint
 from tailgate.lake.tables.large import LargeTable, is_large
 from tailgate.lake.tables.stored_relations import Stored, begun, relations, table_name
+from tailgate.lake.tables.table_sizes import EMPTY, TableSize
 from tailgate.lake.tables.weights import formed, total
 from tailgate.lake.writer import open_tables
 
@@ -56,6 +57,7 @@ class Table:
     - `synced`: versions up to this one are durable.
     - `opened`: whether `rows` is known.
     - `rows`: the rows of a small table, None for a larger one.
+    - `size`: its size after the last round that changed it; None until it is measured.
     """
 
     delta: DeltaTable
@@ -65,6 +67,7 @@ class Table:
     synced: int
     opened: bool = False
     rows: pa.Table | None = None
+    size: TableSize | None = None
 
 
 @dataclass
@@ -72,12 +75,13 @@ class Follower:
     """The writer of the tables in one epoch of the engine. One thread at a time calls `round`.
 
     `inconsistent`: after a round, by relation with impossible changes, the last entry that its table
-    holds, and the reason.
+    holds, and the reason. `sizes`: the sizes of relations after a round, which another thread may read.
     """
 
     lake: Lake
     epoch: int
     inconsistent: dict[int, tuple[int, str]] = field(default_factory=dict)
+    sizes: Mapping[int, TableSize] = field(default_factory=dict)
     _tables: dict[int, Table] = field(default_factory=dict)
     _checkpoints: list[Checkpoint] = field(default_factory=list)
     _list: DeltaTable | None = None
@@ -149,6 +153,7 @@ class Follower:
             self._sync(stored_relations)
             crash.point("round.checkpoint")
             self._note(newest, stored_relations)
+        self.sizes = {stored.id: self._size(stored) for stored in stored_relations.values()}
         self._n = newest.n
         return newest.n
 
@@ -159,7 +164,7 @@ class Follower:
         if not delta.is_table(self.lake.store, name):
             new_table = merging.create(self.lake.store, stored, delta.commit(self.epoch, str(stored.id), begin))
             self._open_tables.put(name, new_table)
-            return Table(new_table, 0, begin, 0, -1)
+            return Table(new_table, 0, begin, 0, -1, size=EMPTY)
         table = self._open_tables.get(name)
         position = table.transaction_version(str(stored.id)) or 0
         listed = -1 if last is None else last.versions.get(stored.id, -1)
@@ -179,7 +184,7 @@ class Follower:
                     merging.clear(table.delta, delta.commit(self.epoch, str(stored.id), n - 1))
                 table.version = table.seen = table.delta.version()
                 crash.point("round.cleared")
-            table.position, table.opened = n - 1, False
+            table.position, table.opened, table.size = n - 1, False, EMPTY
 
     def _brought(self, stored: Stored, entries: list[Entry], n: int) -> str | None:
         """Brings a table to entry n. Returns the reason if its changes are inconsistent; then the table is unchanged."""
@@ -207,7 +212,15 @@ class Follower:
             else:
                 table.rows = merging.apply(table.delta, stored, changes, delta.commit(self.epoch, str(stored.id), n), table.rows)
             table.version = table.seen = table.delta.version()
+            table.size = None if table.size is None else table.size.after(changes, table.delta)
             crash.point("round.table")
+
+    def _size(self, stored: Stored) -> TableSize:
+        """Returns the size of a relation."""
+        table = self._tables[stored.id]
+        if table.size is None:
+            table.size = table_sizes.measured(self.lake.store, table_name(stored.id), table.delta, is_keyed=stored.key is not None)
+        return table.size
 
     def _large(self, table: Table, stored: Stored) -> LargeTable:
         """Returns a large table that commits through the open table."""

@@ -1,7 +1,7 @@
-"""The history of freshness lag: a row for each relation and step of STEP_S seconds, for 7 days. `tailgate watch` writes it.
+"""The history of freshness lag and sizes: a row for each relation and step of STEP_S seconds, for 7 days. `tailgate watch` writes it.
 
-    gateways: steps that have ended ──► merged ──► watch/freshness/<hour>           distributions of the last hour: a JSON line per step
-                                                   watch/freshness/<hour>.parquet   the rows of an hour, in the order of relations
+    gateways: steps that have ended ──► merged ─┬► watch/freshness/<hour>           lags and sizes of the last hour: a JSON line per step
+    engine: sizes of relations ─────────────────┴► watch/freshness/<hour>.parquet   the rows of an hour, in the order of relations
 
 Only `tailgate watch` reads the distributions, after a restart. A step of several gateways has the lags of all. If no gateway knows the
 lag of a relation, the step is unknown. A line that is not complete, which an earlier version may have left, is ignored. While `tailgate
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from itertools import groupby
 from typing import Any, TypeAlias
@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from tailgate.lake.catalog import Catalog, Endpoint, Item, MaterializedView, Source, Table, View
 from tailgate.lake.folder import Lake
 from tailgate.lake.store import Store
+from tailgate.lake.tables.table_sizes import TableSize
 from tailgate.operations.sketch import STEP_S, Sketch
 from tailgate.operations.watch.notifications import FOLDER
 
@@ -37,9 +38,11 @@ STEPS_ROWS_MAX = 20_000  # that a reader of the next steps gets: an hour of 55 r
 SETTLE_S = 2.0  # after the end of a step, until all gateways have reported it
 NAME = f"{FOLDER}/freshness"
 PARQUET = ".parquet"
+UNKNOWN = (None, None)  # the size of a relation that is not stored, or without an engine
 GROUP_ROWS = 16_384  # of a row group: the steps of an hour of 45 relations
 
-# `samples`: lags that were measured, once a second by each gateway. `unknown`: times when the lag was not known.
+# `samples`: lags that were measured, once a second by each gateway. `unknown`: times when the lag was not known. `rows`, `bytes`: the size
+# of a stored relation when the step was recorded, if it is known.
 SCHEMA = pa.schema(
     [
         ("relation", pa.int64()),
@@ -47,10 +50,13 @@ SCHEMA = pa.schema(
         ("samples", pa.int64()),
         ("unknown", pa.int64()),
         *((f"{figure}_ms", pa.int64()) for figure in ("p50", "p95", "p99", "max")),
+        *((name, pa.int64()) for name in TableSize._fields),  # hours that earlier versions have written do not have them
     ]
 )
 
 Step: TypeAlias = dict[int, Sketch]  # by relation or endpoint: the lags or latencies in one step
+Sizes: TypeAlias = Mapping[str, Sequence[int | None]]  # by the id of a relation as text, as JSON has it: the fields of a TableSize
+Line: TypeAlias = tuple[int, Step, Sizes]  # a recorded step, with the sizes when it was recorded
 Conditions: TypeAlias = list[tuple[str, str, Any]]  # on columns of the rows
 Reported: TypeAlias = Sequence[Any]  # a gateway's row: relation, step, unknown, maximum, counts by bucket
 
@@ -83,13 +89,18 @@ class Recorder:
         self._complete = False  # the rows of the steps that earlier processes have recorded are written
 
     def reported(
-        self, rows: Iterable[Reported], relations: Iterable[int], now_s: float, endpoints: Collection[int] = ()
+        self,
+        rows: Iterable[Reported],
+        relations: Iterable[int],
+        now_s: float,
+        endpoints: Collection[int] = (),
+        sizes: Sizes | None = None,
     ) -> list[tuple[int, Step]]:
         """Takes what gateways have reported since the last call. Returns the steps that are now recorded, with all `relations`.
 
         A step in which nothing was reported is unknown, but not those before a relation was there.
         The latency of `endpoints`, which gateways report in the same form, is recorded for objectives. Readers of the history do not
-        see it. An endpoint without requests in a step has none.
+        see it. An endpoint without requests in a step has none. `sizes`: the present ones, which the newest step gets.
         Raises OSError if the steps cannot be written; they are then recorded later.
         """
         if not self._complete:
@@ -113,7 +124,9 @@ class Recorder:
             of = unknown | {id: sketch for id, sketch in sketches.items() if id in since}
             of |= {id: sketch for id, sketch in sketches.items() if id in endpoints}
             steps.append((step, of))
-        for hour, group in groupby(steps, lambda recorded: recorded[0] // HOUR_STEPS):
+        present = {str(id): size for id in since if (size := (sizes or {}).get(str(id))) is not None}
+        lines = [(step, of, present if step == last else {}) for step, of in steps]
+        for hour, group in groupby(lines, lambda line: line[0] // HOUR_STEPS):
             self._append(hour, list(group))
         self._pending = {step: of for step, of in self._pending.items() if step > self.newest}
         return steps
@@ -121,7 +134,7 @@ class Recorder:
     def recent(self, since: int) -> list[tuple[int, Step]]:
         """Returns the recorded steps of the last hour that has one, those later than `since`."""
         hours = self._store.numbers(NAME)
-        return [(step, of) for step, of in _lines(_content(self._store, hours[-1])) if step > since] if hours else []
+        return [(step, of) for step, of, _ in _lines(_content(self._store, hours[-1])) if step > since] if hours else []
 
     def _write_missing_rows(self) -> None:
         """Writes the rows of the steps that a killed process has recorded without them."""
@@ -131,12 +144,12 @@ class Recorder:
         self._close_hours(self._hour)
         self._complete = True
 
-    def _append(self, hour: int, steps: Sequence[tuple[int, Step]]) -> None:
+    def _append(self, hour: int, steps: Sequence[Line]) -> None:
         """Writes steps of one hour, with two requests to the store."""
         if hour != self._hour:
             self._close_hours(hour)
             self._hour, self._content, self._rows = hour, b"", SCHEMA.empty_table()
-        content = b"\n".join([self._content, *(_line(step, of) for step, of in steps)])
+        content = b"\n".join([self._content, *map(_encoded, steps)])
         self._store.put(f"{NAME}/{hour}", content)
         self._content = content
         self._put_rows(pa.concat_tables([self._rows, _table(steps)]))
@@ -201,7 +214,7 @@ def _read(store: Store, name: str, conditions: Conditions) -> pa.Table | None:
     except FileNotFoundError:
         return None
     try:
-        return pq.read_table(content, filters=conditions or None)
+        return pq.read_table(content, filters=conditions or None, schema=SCHEMA)
     except (pa.ArrowException, OSError) as error:
         log.warning("the rows of %s cannot be read: %s", name, error)
         return None
@@ -226,26 +239,28 @@ def _content(store: Store, hour: int) -> bytes:
         return b""
 
 
-def _line(step: int, of: Step) -> bytes:
+def _encoded(line: Line) -> bytes:
+    step, of, sizes = line
     rows = [[id, sketch.missing, sketch.max, sketch.counts] for id, sketch in of.items()]
-    return json.dumps({"step": step, "rows": rows}, separators=(",", ":")).encode()
+    return json.dumps({"step": step, "rows": rows, "sizes": sizes}, separators=(",", ":")).encode()
 
 
-def _lines(content: bytes) -> list[tuple[int, Step]]:
+def _lines(content: bytes) -> list[Line]:
     """Returns the steps of an hour that has not ended. A step that is in it twice has the later values."""
-    steps: dict[int, Step] = {}
+    steps: dict[int, Line] = {}
     for line in content.split(b"\n"):
         try:
             data = json.loads(line)
             of = {id: Sketch({int(b): n for b, n in counts.items()}, top, missing) for id, missing, top, counts in data["rows"]}
-            steps[int(data["step"])] = of
+            step = int(data["step"])
+            steps[step] = step, of, data.get("sizes", {})  # an earlier version has written no sizes
         except (ValueError, KeyError, TypeError):
             continue  # not complete
-    return sorted(steps.items())
+    return [steps[step] for step in sorted(steps)]
 
 
-def _table(steps: Iterable[tuple[int, Step]]) -> pa.Table:
-    rows = [_row(id, step, sketch) for step, of in steps for id, sketch in of.items()]
+def _table(steps: Iterable[Line]) -> pa.Table:
+    rows = [(*_row(id, step, sketch), *sizes.get(str(id), UNKNOWN)) for step, of, sizes in steps for id, sketch in of.items()]
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(SCHEMA)
     return pa.Table.from_arrays([pa.array(c, field.type) for c, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
 

@@ -171,10 +171,11 @@ class Watcher:
         yield from self._alert_items.checked(at.catalog, violated)
 
     def _record(self, at: Observation) -> None:
-        """Records the freshness lags and latencies that gateways have reported, and judges the objectives."""
+        """Records the freshness lags and latencies that gateways have reported, and the sizes of relations. Judges the objectives."""
         rows = [row for gateway in at.gateways or () for row in (gateway.answer or {}).get("rows", ())]
         ids = [item.id for item in recorded(at.catalog)]
-        self._objectives.judge(at.catalog, self._history.reported(rows, ids, at.now / 1000, endpoints(at.catalog)))
+        steps = self._history.reported(rows, ids, at.now / 1000, endpoints(at.catalog), at.engine.health.get("sizes"))
+        self._objectives.judge(at.catalog, steps)
 
     def _append(self, events: Sequence[Event], now_s: float | None = None, silenced: Collection[str] = ()) -> None:
         """Makes events durable, and changes the state by those that `States` has returned."""

@@ -202,6 +202,16 @@ await check(`pages are shown soon after a click, with ${VIEWS} views and ${ROWS}
   const median = Object.values(medians).sort((a, b) => a - b)[Math.floor(Object.keys(medians).length / 2)]
   assert.ok(median < SHOWN_MS_MAX, `${Math.round(median)} ms`)
 })
+await check('the history of freshness lag and size', async () => {
+  await until(async () => (await client.query("SELECT 1 FROM tailgate.size_history WHERE name = 'orders'")).rows.length > 1)
+  await visit('relation/console/orders')
+  for (const label of ['Freshness lag', 'Rows', 'Bytes']) await page.waitForSelector(`svg[aria-label^="${label} by 10 s"]`)
+  assert.match(await page.innerText('main'), /2 rows; /)
+  assert.deepEqual(await violations(), [])
+  await picture('relation')
+  await page.goto(`${BASE}/#/relation/console/view_7`) // a view is not stored
+  await page.waitForSelector('p:has-text("The relation is not stored")')
+})
 await browser.close()
 await client.query('DROP SCHEMA console CASCADE')
 await client.end()

@@ -1,4 +1,4 @@
-"""The rounds of an engine: their pauses, their limits, and the last one, which waits for the one that is running."""
+"""The rounds of an engine: their pauses, their limits, the sizes, and the last one, which waits for the one that is running."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.readers import holds, reading
 from tailgate.lake.readers.reading import read_table
-from tailgate.lake.tables import delta, large
+from tailgate.lake.tables import delta, large, merging, table_sizes
 from tailgate.lake.tables.stored_relations import relations, table_name
 from tailgate.lake.types import INT8, Field
 from tailgate.lake.writer.log_writer import open_epoch
+from tailgate.lake.writer.rounds import Follower
 from tests.lake.relations import History, add, changes, counted, item
 
 BAG = item(16384, (Field("a", INT8),), None)
+KEYED = item(16385, (Field("id", INT8), Field("a", INT8)), (0,))
 
 
 def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,6 +66,38 @@ def test_the_last_round_waits_for_the_running_one(tmp_path: Path, monkeypatch: p
     stored = relations(lake.catalog())[BAG.id]
     assert counted(read_table(lake, stored, delta.table(lake.store, table_name(BAG.id)).version())) == {"[7]": 1}
     writer.close()
+
+
+def test_the_sizes_of_relations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later engine measures them: without a key from the counts of the rows, with a key without the deleted rows."""
+    monkeypatch.setattr(merging, "FEW_ROWS", 0)
+    monkeypatch.setattr(large, "ROWS_MIN", 3)
+    lake = Lake.create(tmp_path / "lake")
+    writer, history = open_epoch(lake), History()
+    add(writer, BAG, KEYED)
+    follower = Follower(lake, writer.epoch)
+    sizes = []
+    for bag, keyed in (
+        ([], []),
+        ([([7], 1), ([8], 1)], [([1, 1], 1), ([2, 1], 1), ([3, 1], 1)]),
+        ([([7], 2), ([9], 1)], [([1, 1], -1), ([1, 2], 1), ([2, 1], -1)]),
+        ([([8], -1)], []),
+    ):
+        history.append(writer, {BAG.id: changes(BAG, bag), KEYED.id: changes(KEYED, keyed)})
+        follower.round()
+        sizes.append((follower.sizes[BAG.id].rows, follower.sizes[KEYED.id].rows))
+    assert sizes == [(0, 0), (2, 3), (5, 2), (4, 2)]
+    assert delta.has_vectors(delta.table(lake.store, table_name(KEYED.id)))
+    for id, size in follower.sizes.items():
+        assert size.bytes == sum(file.bytes for file in delta.data_files(delta.table(lake.store, table_name(id))).values()) > 0
+    writer.close()
+    for limit, rows in ((table_sizes.READ_BYTES_MAX, 4), (0, None)):  # the counts of the file differ, so it is read
+        monkeypatch.setattr(table_sizes, "READ_BYTES_MAX", limit)
+        writer = open_epoch(lake)
+        later = Follower(lake, writer.epoch)
+        later.round()
+        assert later.sizes == {**follower.sizes, BAG.id: follower.sizes[BAG.id]._replace(rows=rows)}
+        writer.close()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ import pytest
 
 from tailgate.gateway.asgi import limits as shared
 from tailgate.gateway.console import files, limits, statements
+from tailgate.lake.catalog import Subscription
+from tailgate.lake.readers import holds, subscriptions
 from testing.engine_process import until
 from tests.authorization.world import World
 from tests.gateway.console.conftest import Web, parsed
@@ -171,6 +173,23 @@ def test_dependencies_are_a_relation(web: Web) -> None:
     assert web.rows("SELECT schema, name, kind, on_schema, on_name, on_kind FROM tailgate.dependencies WHERE name = 'counted'") == [
         ["public", "counted", "materialized view", "public", "orders", "table"]
     ]
+
+
+def test_what_readers_hold_is_a_relation(web: Web, world: World) -> None:
+    held = "SELECT schema, name, kind, entries, bytes > 0, age_ms >= 0, percent >= 0, stopped FROM tailgate.holds"
+    assert web.rows(held) == []
+    with world.connect() as connection:
+        connection.execute("CREATE SUBSCRIPTION feed FROM orders")
+        try:
+            reader = subscriptions.reader(world.lake.catalog().each(Subscription)[0].id)
+            n = world.writer.newest.n
+            holds.write(world.lake, reader, {**(holds.read(world.lake, reader) or {}), "n": n - 3})
+            assert web.rows(held) == [["public", "feed", "subscription", "3", "t", "t", "t", None]]
+            holds.stop(world.lake, reader, n, "it held too much")
+            assert web.rows(held)[0][3:] == ["0", "f", "t", "t", "it held too much"]
+        finally:
+            connection.execute("DROP SUBSCRIPTION feed")
+    assert web.rows(held) == []
 
 
 def test_running_statements_are_limited(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tailgate.lake.folder import Lake
@@ -183,6 +184,21 @@ def test_a_step_that_could_not_be_written_is_recorded_once(lake: Lake, monkeypat
             recording.reported([reported(STEP + 1, 20)], [7], end(STEP + 1))
     recording.reported([reported(STEP + 1, 20)], [7], end(STEP + 1))
     assert rows(lake) == [row(STEP, 10, 10, 10, samples=1), row(STEP + 1, 20, 20, 20, samples=1)]
+
+
+def test_the_newest_step_has_the_present_sizes(lake: Lake) -> None:
+    """A restart changes nothing. An hour of an earlier version has no sizes."""
+    recorder(lake, FIRST - 1).reported([reported(FIRST - 1, 10)], [7], end(FIRST - 1))
+    old = f"{history.NAME}/999{history.PARQUET}"
+    sink = pa.BufferOutputStream()
+    pq.write_table(pq.read_table(pa.BufferReader(lake.store.get(old))).drop_columns(["rows", "bytes"]), sink)
+    lake.store.put(old, sink.getvalue().to_pybytes())
+    recorder(lake).reported([reported(step, 10) for step in (STEP, STEP + 1)], [7, 8], end(STEP + 1), (), {"7": [3, 900], "9": [1, 1]})
+    again = Recorder(lake, end(STEP + 2))
+    again.reported([reported(STEP + 2, 10)], [7], end(STEP + 2), (), {"7": [None, 1000]})
+    recorded = read(lake).sort_by([("at", "ascending"), ("relation", "ascending")]).select(["relation", "rows", "bytes"])
+    sizes = [tuple(row.values()) for row in recorded.to_pylist()]
+    assert sizes == [(7, None, None), (7, None, None), (8, None, None), (7, 3, 900), (8, None, None), (7, None, 1000)]
 
 
 def test_a_reader_gets_the_rows_of_some_relations_since_a_time(lake: Lake) -> None:

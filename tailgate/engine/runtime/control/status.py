@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -16,6 +16,7 @@ from tailgate.lake.catalog import Catalog, MaterializedView, Sink, Source
 from tailgate.lake.errors import SystemError_
 from tailgate.lake.readers import holds
 from tailgate.lake.readers.failed import failure
+from tailgate.lake.tables.table_sizes import TableSize
 
 Answer = dict[str, Any]
 RATE_S = 10.0  # message rates are averaged over this time, or up to twice as long
@@ -23,10 +24,10 @@ PERCENTILES = (("p50", 0.5), ("p95", 0.95))
 
 
 class Status:
-    """Collects the status of sources, views, sinks and ticks."""
+    """Collects the status of sources, views, sinks and ticks. `sizes` returns those of the stored relations, by id."""
 
-    def __init__(self, installation: Installation) -> None:
-        self._installation, self._engine = installation, installation.engine
+    def __init__(self, installation: Installation, sizes: Callable[[], Mapping[int, TableSize]]) -> None:
+        self._installation, self._engine, self._sizes = installation, installation.engine, sizes
         self._asking = threading.Lock()  # held by the request that waits for the JVM
         self._errors: dict[int, str] = {}  # the last error of each source
         # when the records of a source or sink were counted, and how many there were
@@ -57,7 +58,7 @@ class Status:
         }
 
     def health(self) -> Answer:
-        """Returns what `tailgate watch` checks every second. Contains no error texts, and asks no broker.
+        """Returns what `tailgate watch` checks or records every second. Contains no error texts, and asks no broker.
 
         Waits for the JVM. Raises 58000 if it has ended, or if an earlier request still waits for it.
         """
@@ -66,10 +67,12 @@ class Status:
         figures, items = engine.runner.figures, catalog.visible
         sources = {catalog.name_of(i).sql: self._source(i, None) for i in items if isinstance(i, Source)}
         views = {catalog.name_of(i).sql: (self._view(i)["status"], i.ready) for i in items if isinstance(i, MaterializedView)}
+        sizes = self._sizes()
         return {
             "sources": {name: {"status": of["status"], "dead_letters": of["dead_letters"]} for name, of in sources.items()},
             "views": {name: {"status": status, "ready": ready} for name, (status, ready) in views.items()},
             "ticks": {"failing": figures.failing, "running_s": round(figures.running_s, 3)},
+            "sizes": {item.id: sizes[item.id] for item in items if item.id in sizes},
         }
 
     def _ask_jvm(self) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from tailgate.engine.runtime.maintenance.isolation import Isolation
 from tailgate.engine.runtime.ticks.engine import IDLE_S, Engine
 from tailgate.lake.errors import Replaced
+from tailgate.lake.tables.table_sizes import TableSize
 from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.rounds import Follower, is_due
 
@@ -44,6 +45,11 @@ class Follow(threading.Thread):
         self.written = 0  # the entry that the tables contain
         self._round_at = (0, 0)  # age and number of the newest entry at the last round
         self._has_obsolete = False  # whether a round has run since the last sweep
+
+    @property
+    def sizes(self) -> Mapping[int, TableSize]:
+        """Returns the sizes of the stored relations after the last round, by id."""
+        return self._follower.sizes
 
     def run(self) -> None:
         next_sweep = time.monotonic()

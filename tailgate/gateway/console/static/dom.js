@@ -84,6 +84,13 @@ export function confirmed(question, statement) {
   return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true }));
 }
 
+const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+
+export function bytes(text) {
+  const power = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, Number(text))) / 10));
+  return `${(Number(text) / 1024 ** power).toFixed(power ? 1 : 0)} ${UNITS[power]}`;
+}
+
 export function milliseconds(text) {
   if (text === null || text === undefined) return "unknown";
   const value = Number(text);

@@ -1,7 +1,7 @@
 // The page Dead letters: records that could not be decoded, by source and reason.
 
 import { choice, confirmed, element, failure, notice, table } from "/dom.js";
-import { qualified, records, run } from "/sql.js";
+import { literal, qualified, records, run } from "/sql.js";
 
 const SOURCES = "SELECT schema, name, coalesce(dead_letters, 0) > 0 AS recent FROM tailgate.sources ORDER BY recent DESC, schema, name LIMIT 500";
 const SHOWN_MAX = 200; // sources
@@ -28,9 +28,10 @@ async function letters(source, signal, refresh) {
   try {
     const [{ count }] = await records(`SELECT count(*) AS count FROM ${from}`, signal);
     if (Number(count) === 0) return []; // deleted, or decoded again, since the engine has counted them
+    const [{ may }] = await records(`SELECT pg_has_role(relowner, 'USAGE') AS may FROM pg_class WHERE oid = ${literal(qualified(source.schema, source.name))}::regclass`, signal);
     const reasons = await run(`SELECT error, count(*) AS records, max(since) AS newest FROM ${from} GROUP BY error ORDER BY count(*) DESC LIMIT 20`, signal);
     const newest = await run(`SELECT partition, "offset", since, attempts, error, encode(key, 'escape') AS key, encode(value, 'escape') AS value FROM ${from} ORDER BY since DESC LIMIT 50`, signal);
-    return [element("h3", {}, `${title}: ${count}`), retry(source, refresh), table("Reasons", reasons), table("The newest records", newest)];
+    return [element("h3", {}, `${title}: ${count}`), may === "t" ? retry(source, refresh) : "", table("Reasons", reasons), table("The newest records", newest)];
   } catch (error) {
     return [element("h3", {}, title), failure(error)];
   }

@@ -5,8 +5,10 @@ import { run } from "/sql.js";
 
 const CONNECTIONS = `SELECT pid, usename, application_name, client_addr, backend_start, state, query_start, query FROM pg_stat_activity ORDER BY backend_start DESC LIMIT 500`;
 const STATEMENTS = `SELECT statement, role, lane, calls, errors, rows, p50_ms, p95_ms, max_ms, total_ms, slowest_parameters, last_at FROM tailgate.statements ORDER BY total_ms DESC LIMIT 200`;
-const SUBSCRIPTIONS = `SELECT schema, name, on_name, acknowledged, lag_ms, retention_ms, status, error FROM tailgate.subscriptions ORDER BY schema, name LIMIT 500`;
-const SINKS = `SELECT schema, name, type, topic, status, error FROM tailgate.sinks ORDER BY schema, name LIMIT 500`;
+const SUBSCRIPTIONS = `SELECT s.schema, s.name, s.on_name, s.acknowledged, s.lag_ms, s.retention_ms, h.entries AS entries_held, h.bytes AS bytes_held, h.percent AS percent_of_limit, s.status, s.error
+  FROM tailgate.subscriptions s LEFT JOIN tailgate.holds h ON h.schema = s.schema AND h.name = s.name AND h.kind = 'subscription' ORDER BY s.schema, s.name LIMIT 500`;
+const SINKS = `SELECT s.schema, s.name, s.type, s.topic, h.age_ms AS held_for_ms, h.entries AS entries_held, h.bytes AS bytes_held, h.percent AS percent_of_limit, s.status, s.error
+  FROM tailgate.sinks s LEFT JOIN tailgate.holds h ON h.schema = s.schema AND h.name = s.name AND h.kind = 'sink' ORDER BY s.schema, s.name LIMIT 500`;
 const SETTINGS = `SELECT name, setting, unit, category, source, short_desc FROM pg_settings ORDER BY category, name`;
 
 // Returns a page of lists that are read again and again. `lists`: caption, statement and cells of each.

@@ -1,12 +1,15 @@
-// The page Relation: rows as they change, rows at a time of the past, and the history of freshness lag.
+// The page Relation: rows as they change, rows at a time of the past, and the history of freshness lag and size.
 
-import { cell, choice, drawn, element, failure, milliseconds, notice, table } from "/dom.js";
+import { bytes, cell, choice, drawn, element, failure, milliseconds, notice, table } from "/dom.js";
 import { literal, qualified, records, run, stream } from "/sql.js";
 
 const ROWS_MAX = 200; // shown
 const PAST_S = 3600;
 const LEADING = 2; // mz_timestamp, mz_diff
 const MARK_MS = 1500;
+const LAG = `SELECT lag_ms, unknown, p95_hour_ms, max_hour_ms FROM tailgate.freshness`;
+const LAGS = `SELECT at, p50_ms, max_ms FROM tailgate.freshness_history`;
+const SIZES = `SELECT at, rows, bytes FROM tailgate.size_history`;
 
 export async function relation(body, [schema, name], signal) {
   const [choose, add] = choice("relation", "Relation", "Choose a relation");
@@ -16,10 +19,10 @@ export async function relation(body, [schema, name], signal) {
     await names;
     return null;
   }
-  const rows = element("div"), history = element("div");
+  const rows = element("div"), graphs = element("div");
   const view = { schema, name, rows, signal, live: null };
-  body.append(controls(view), rows, element("h3", {}, "Freshness lag"), history);
-  const refresh = async () => history.replaceChildren(await lags(schema, name, signal));
+  body.append(controls(view), rows, graphs);
+  const refresh = async () => graphs.replaceChildren(...(await history(schema, name, signal)));
   await Promise.all([names, follow(view), refresh()]);
   return refresh;
 }
@@ -120,23 +123,40 @@ class Shown {
   }
 }
 
-async function lags(schema, name, signal) {
-  const where = `schema = ${literal(schema)} AND name = ${literal(name)}`;
-  const [now] = await records(`SELECT lag_ms, unknown, p95_hour_ms, max_hour_ms FROM tailgate.freshness WHERE ${where}`, signal);
-  const steps = await records(`SELECT at, p50_ms, max_ms FROM tailgate.freshness_history WHERE ${where} AND at > now() - interval '1 hour' ORDER BY at DESC`, signal);
-  if (!now) return element("p", { class: "quiet" }, "The relation does not exist, or may not be read.");
+// Returns the history of a relation's freshness lag and of its size.
+async function history(schema, name, signal) {
+  const where = `WHERE schema = ${literal(schema)} AND name = ${literal(name)}`;
+  const hour = `${where} AND at > now() - interval '1 hour' ORDER BY at DESC`;
+  const [[now], lags, sizes] = await Promise.all([`${LAG} ${where}`, `${LAGS} ${hour}`, `${SIZES} ${hour}`].map((sql) => records(sql, signal)));
+  if (!now) return [element("p", { class: "quiet" }, "The relation does not exist, or may not be read.")];
   const words = now.lag_ms === null ? `unknown: ${now.unknown}` : milliseconds(now.lag_ms);
-  const summary = `Now ${words}; last hour: p95 ${milliseconds(now.p95_hour_ms)}, max ${milliseconds(now.max_hour_ms)}.`;
-  return element("div", {}, element("p", {}, summary), steps.length > 1 ? chart(steps.reverse()) : element("p", { class: "quiet" }, "There is no history yet."));
+  const lag = `Now ${words}; last hour: p95 ${milliseconds(now.p95_hour_ms)}, max ${milliseconds(now.max_hour_ms)}.`;
+  return [
+    element("h3", {}, "Freshness lag"), element("p", {}, lag), chart("Freshness lag", lags, { max_ms: "peak", p50_ms: null }, milliseconds),
+    element("h3", {}, "Size"), ...size(sizes),
+  ];
 }
 
-function chart(steps) {
-  const [width, height, bottom] = [720, 140, 120];
-  const most = Math.max(1, ...steps.map((step) => Number(step.max_ms ?? 0)));
-  const points = (name) => steps.map((step, index) => `${(index * width) / (steps.length - 1)},${bottom - (Number(step[name] ?? 0) * (bottom - 10)) / most}`).join(" ");
-  return drawn("svg", { viewBox: `0 0 ${width} ${height}`, width: "100%", height, role: "img", "aria-label": `Freshness lag by 10 s, at most ${milliseconds(most)}` },
+function size(steps) {
+  if (!steps.length) return [element("p", { class: "quiet" }, "The relation is not stored, or its size has not been recorded in the last hour.")];
+  const [newest] = steps, words = newest.rows === null ? "The number of rows is not known" : count(newest.rows);
+  const rows = newest.rows === null ? [] : [chart("Rows", steps, { rows: null }, count)];
+  return [element("p", {}, `${words}; ${bytes(newest.bytes)}.`), ...rows, chart("Bytes", steps, { bytes: null }, bytes)];
+}
+
+function count(text) {
+  return `${Number(text).toLocaleString("en")} ${text === "1" ? "row" : "rows"}`;
+}
+
+// Draws columns of steps, the newest of which is the first. `lines`: the class of the line of each column. `words`: the text of a value.
+function chart(label, steps, lines, words) {
+  if (steps.length < 2) return element("p", { class: "quiet" }, "There is no history yet.");
+  const [width, height, bottom] = [720, 140, 120], last = steps.length - 1;
+  const most = Math.max(1, ...Object.keys(lines).flatMap((name) => steps.map((step) => Number(step[name] ?? 0))));
+  const points = (name) => steps.map((step, index) => `${((last - index) * width) / last},${bottom - (Number(step[name] ?? 0) * (bottom - 10)) / most}`).join(" ");
+  return drawn("svg", { viewBox: `0 0 ${width} ${height}`, width: "100%", height, role: "img", "aria-label": `${label} by 10 s, at most ${words(String(most))}` },
     drawn("line", { x1: 0, y1: bottom, x2: width, y2: bottom }),
-    drawn("polyline", { class: "peak", points: points("max_ms") }), drawn("polyline", { points: points("p50_ms") }),
-    drawn("text", { x: 4, y: 14, class: "small" }, `${milliseconds(most)}`), drawn("text", { x: 4, y: 136, class: "small" }, steps[0].at),
-    drawn("text", { x: width - 4, y: 136, class: "small", "text-anchor": "end" }, steps[steps.length - 1].at));
+    Object.entries(lines).map(([name, kind]) => drawn("polyline", { class: kind, points: points(name) })),
+    drawn("text", { x: 4, y: 14, class: "small" }, words(String(most))), drawn("text", { x: 4, y: 136, class: "small" }, steps[last].at),
+    drawn("text", { x: width - 4, y: 136, class: "small", "text-anchor": "end" }, steps[0].at));
 }

@@ -27,7 +27,7 @@ from tailgate.sql.plan.traversal import inputs, scalars_of
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.time_zones import in_zone
 
-RESTRICTED = frozenset(SYSTEM_RELATIONS[name].id for name in ("freshness", "freshness_history", "sources"))
+RESTRICTED = frozenset(SYSTEM_RELATIONS[name].id for name in ("freshness", "freshness_history", "size_history", "sources"))
 MIRRORED = {"<": ">", "<=": ">=", "=": "="}  # operators, with those for exchanged sides
 
 

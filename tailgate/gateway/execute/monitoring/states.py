@@ -1,4 +1,4 @@
-"""The rows of the relations tailgate.alerts, tailgate.objectives and tailgate.subscriptions."""
+"""The rows of the relations tailgate.alerts, tailgate.holds, tailgate.objectives and tailgate.subscriptions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from datetime import datetime, timezone
 from typing import Any
 
-from tailgate.lake.catalog import Catalog, Endpoint, Objective, Subscription
+from tailgate.lake.catalog import Catalog, Endpoint, Objective, Sink, Subscription
 from tailgate.lake.folder import Lake
-from tailgate.lake.readers import reading, subscriptions
+from tailgate.lake.readers import holds, reading, subscriptions
 from tailgate.operations.watch import objectives
 from tailgate.operations.watch.alerts import Alert, Notification, alerts
 from tailgate.operations.watch.checks import RESERVED as DEFAULT_ALERTS
@@ -43,6 +43,27 @@ def subscription_states(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any
             "error": error,
         }
     return progress_by_name
+
+
+def hold_rows(lake: Lake, catalog: Catalog) -> list[dict[str, Any]]:
+    """Returns what each sink and subscription holds of the log. One that was stopped holds nothing. Reads files."""
+    items: dict[str, Sink | Subscription] = {holds.sink(item.id): item for item in catalog.each(Sink)}
+    items |= {subscriptions.reader(item.id): item for item in catalog.each(Subscription)}
+    newest, limits, retentions = lake.log.newest(), holds.Limits(lake), subscriptions.retentions(catalog)
+    rows = []
+    for hold in holds.holds(lake):
+        item = items.get(hold.reader)
+        if item is None or newest is None:
+            continue
+        row: dict[str, Any] = {"schema": catalog.schema_of(item).name, "name": item.name, "kind": item.kind}
+        if hold.stopped is None:
+            held, share = limits.held(hold), limits.share(hold, retentions.get(hold.reader, holds.AGE_MAX_MS))
+            entries = max(0, newest.n - hold.n)
+            row |= {"entries": entries, "bytes": held.bytes, "age_ms": held.age, "percent": round(100 * share, 1)}
+        else:
+            row |= {"entries": 0, "bytes": 0, "age_ms": 0, "percent": 0.0, "stopped": hold.stopped}
+        rows.append(row)
+    return rows
 
 
 def _objective(item: Objective, catalog: Catalog, state: objectives.State | None) -> dict[str, Any]:

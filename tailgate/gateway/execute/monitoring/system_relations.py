@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from tailgate.gateway.catalog.relations import item_status
 from tailgate.gateway.execute.monitoring.restrictions import NONE, Restriction, restrictions
-from tailgate.gateway.execute.monitoring.states import alert_rows, objective_states, subscription_states
+from tailgate.gateway.execute.monitoring.states import alert_rows, hold_rows, objective_states, subscription_states
 from tailgate.gateway.freshness import rows as freshness
 from tailgate.gateway.mirrors.overlay import UncommittedChanges
 from tailgate.gateway.resources.concurrency import Requester
@@ -58,12 +58,15 @@ class SystemRelations:
             case "freshness":
                 lags, shown = gateway.serving.freshness.lags, self._shown(restriction)
                 return freshness.rows(lags, gateway.serving.progress.catalog, shown, restriction.reads)
-            case "freshness_history":
+            case "freshness_history" | "size_history":
                 shown = self._shown(restriction)
                 recorded = history.read(
                     gateway.lake, [item.id for item in shown] if restriction.texts else None, restriction.since.get("at")
                 )
+                recorded = recorded if name == "freshness_history" else recorded.filter(pc.field("bytes").is_valid())
                 return freshness.history(recorded, gateway.serving.progress.catalog, shown)
+            case "holds":
+                return hold_rows(gateway.lake, catalog)
             case "alerts":
                 return alert_rows(gateway.notifications.all(), superuser=self._role.superuser)
             case "subscriptions":
