@@ -292,8 +292,6 @@ def test_the_metrics_of_all_processes_parse_under_load(up: Up) -> None:
             stop.set()
     for each in loads:
         each.result()
-    rows = samples(up.metrics + PROCESSES.index("engine"))["tailgate_engine_relation_changes_total"]
-    assert rows["public.loaded",] == up.ask("SELECT count(*) FROM loaded")
     up.ask("DROP TABLE loaded")
 
 
