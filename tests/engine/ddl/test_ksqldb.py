@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,7 @@ from tailgate.engine.ddl import drop
 from tailgate.engine.ddl.kafka.connection import create_connection, create_secret
 from tailgate.engine.ddl.ksqldb import Endpoints, declared_source, derived_view, message_of
 from tailgate.engine.plan.sources.envelopes import source_layout
+from tailgate.engine.runtime.control.source_statements import Attending
 from tailgate.lake.catalog import Catalog, Change, Connection, Source
 from tailgate.lake.catalog.codec import decode_catalog, decode_item, encode_catalog, encode_item
 from tailgate.lake.catalog.formats import Ksqldb, SinkFormat
@@ -20,7 +22,7 @@ from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.queries.scopes import column_types
 from tailgate.sql.ksqldb.statements import CreateAs
 from tailgate.sql.name_resolution import resolve
-from tailgate.sql.statements import Drop, InsertMessage, parse
+from tailgate.sql.statements import Drop, InsertMessage, Print, parse
 from tests.engine.ddl.ksqldb_items import (
     AVERAGES,
     ENDPOINTS,
@@ -507,6 +509,16 @@ def test_connections_take_the_place_of_the_options() -> None:
     assert isinstance(statement, Drop)
     with pytest.raises(DependentObjectsStillExist):
         drop(statement, catalog)
+
+
+def test_print_reads_from_the_brokers_of_the_connection() -> None:
+    """Otherwise it would not be clear which of several brokers has the topic."""
+    engine = SimpleNamespace(catalog=connected(), opened=lambda settings: {"username": str(settings["username"])})
+    attending = Attending(SimpleNamespace(engine=engine), ENDPOINTS)  # type: ignore[arg-type]
+    statement = parse("PRINT 'readings'")
+    assert isinstance(statement, Print)
+    names = resolve("PRINT 'readings'", engine.catalog, engine.catalog)
+    assert attending._place(statement, names) == ("far:9093", {"username": "a"})
 
 
 def test_only_superusers_change_where_the_statements_of_all_roles_go() -> None:

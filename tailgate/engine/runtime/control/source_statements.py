@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from tailgate.engine.ddl import find_item, matching_letters
+from tailgate.engine.ddl.ksqldb import Endpoints
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.backfill.letters import of_source
 from tailgate.engine.runtime.control.control import Client
@@ -41,10 +42,10 @@ Place = tuple[str, str, dict[str, str]]  # result of Engine.place: brokers, topi
 
 
 class Attending:
-    """Executes these statements. Holds the installation's lock while the catalog changes. `kafka`: the brokers of ksqlDB's statements."""
+    """Executes these statements. Holds the installation's lock while the catalog changes. `endpoints`: of ksqlDB's statements."""
 
-    def __init__(self, installation: Installation, kafka: str = "") -> None:
-        self._installation, self._engine, self._kafka = installation, installation.engine, kafka
+    def __init__(self, installation: Installation, endpoints: Endpoints) -> None:
+        self._installation, self._engine, self._endpoints = installation, installation.engine, endpoints
         self._following = threading.BoundedSemaphore(FOLLOWING_MAX)
 
     # ---- pause and resume ------------------------------------------------------------------------
@@ -170,7 +171,8 @@ class Attending:
             return self._reached(find_item(Connection, statement.connection, self._engine.catalog.with_resolution(names)))
         if statement.brokers:
             return statement.brokers, {}
-        brokers = self._brokers()
+        own = self._endpoints.within(self._engine.catalog).kafka_connection
+        brokers = self._brokers() if own is None else [self._reached(own)]
         if len(brokers) != 1:
             raise InvalidParameterValue(
                 "it is not clear which broker has the topic", hint="Write PRINT 'topic' FROM BROKER 'host:port', or FROM CONNECTION c."
@@ -182,7 +184,8 @@ class Attending:
         items = sorted(self._engine.catalog.items.values(), key=lambda i: i.id)
         items_by_brokers = {i.brokers: i for i in items if isinstance(i, Source | Sink | Connection) and i.brokers}
         reached = [self._reached(items_by_brokers[brokers]) for brokers in sorted(items_by_brokers)]
-        return reached if not self._kafka or self._kafka in items_by_brokers else [*reached, (self._kafka, {})]
+        kafka = self._endpoints.kafka
+        return reached if not kafka or kafka in items_by_brokers else [*reached, (kafka, {})]
 
     def _reached(self, item: Source | Sink | Connection) -> tuple[str, dict[str, str]]:
         """Returns the brokers of an item and its client settings, with secrets decrypted."""

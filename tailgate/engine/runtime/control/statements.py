@@ -113,7 +113,7 @@ class Statements:
 
     def __init__(self, engine: Engine, installation: Installation, endpoints: Endpoints = NO_ENDPOINTS) -> None:
         self._engine, self._installation = engine, installation
-        self._attending = Attending(installation, endpoints.kafka)
+        self._attending = Attending(installation, endpoints)
         self._registry = ddl.Registry(engine.vault)
         self._ksqldb = KsqldbItems(engine, endpoints, self._registry)
         self._queries = KsqldbQueries(installation)
