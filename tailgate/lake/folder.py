@@ -13,7 +13,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,6 @@ FOLDERS = ("log", "segments", "catalog", "tables", "inbox", "state", "readers", 
 CONTENTS = ("log", "segments", "catalog", "tables", "inbox")  # folders that are empty before the lake is complete
 WORK_DIR = Path("tailgate-work")  # of a lake in a bucket, unless another one is configured
 CREATED_WAIT_S = 0.2  # between two looks whether there is a lake
-CATALOGS_KEPT = 4  # in memory: the newest one, and those that readers at earlier times share, such as streams that are resumed
 OWNER = "lake"  # in a working folder: the id of its lake
 
 
@@ -54,7 +53,6 @@ class Lake:
         self.id: str = data["id"]
         self.log = Log(self.store)
         self.catalog_copies = CatalogCopies(self.store, self.log)
-        self._catalog_version: Callable[[int], Catalog] = lru_cache(CATALOGS_KEPT)(self.catalog_copies.read)
         self.lock = threading.Lock()
         self.cache: dict[str, Any] = {}  # caches of the modules that read tables, by module name
 
@@ -128,8 +126,8 @@ class Lake:
     def catalog(self) -> Catalog:
         """Returns the catalog at the newest entry."""
         newest = self.log.newest()
-        return self._catalog_version(newest.catalog_version) if newest else Catalog()
+        return self.catalog_copies.at(newest.catalog_version) if newest else Catalog()
 
     def catalog_at(self, n: int) -> Catalog:
         """Returns the catalog at entry n. Raises `Gone` if the entry was removed."""
-        return self._catalog_version(self.log.header(n).catalog_version)
+        return self.catalog_copies.at(self.log.header(n).catalog_version)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from tailgate.lake.catalog.roles import Access, Granted, Role
 from tailgate.lake.catalog.schemas import DATABASE
 from tailgate.lake.errors import FeatureNotSupported, Gone, ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import crash
+from tailgate.lake.host import crash, disk
 from tailgate.lake.host.processes import Process
 from tailgate.lake.log.entry import Header, Section, decode_header, encode_header, stream
 from tailgate.lake.log.log import name
@@ -286,3 +287,29 @@ def test_a_crash_point_that_counts_from_another_one() -> None:
     environment = {**os.environ, "TAILGATE_CRASH": "a:2,b:1", "PYTHONPATH": str(Path(crash.__file__).parents[2])}
     ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (-signal.SIGKILL, "abbab")
+
+
+def test_no_entry_waits_for_the_copy_of_the_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    writer = open_epoch(lake)
+    header = add(writer, BAG)
+    assert lake.catalog_copies.versions() == []
+    entered, continues = threading.Event(), threading.Event()
+
+    def slow(name: str, path: Path, action: Callable[[], Any]) -> Any:
+        if "catalog" in (path.name, path.parent.name):
+            entered.set()
+            assert continues.wait(30)
+        return action()
+
+    monkeypatch.setattr(disk, "hook", slow)
+    keeping = threading.Thread(target=writer.keep_catalog)
+    keeping.start()
+    assert entered.wait(30)
+    assert writer.append().n == header.n + 1
+    continues.set()
+    keeping.join()
+    assert lake.catalog_copies.versions() == [header.n]
+    writer.append(kind="catalog", catalog=Change(drop=(BAG.id,)))
+    writer.close()
+    assert lake.catalog_copies.versions() == [header.n, header.n + 2]

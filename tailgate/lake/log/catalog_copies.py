@@ -1,14 +1,17 @@
-"""Copies of the catalog: catalog/<n> is the whole catalog at entry n, written after every entry that changes it (W6).
+"""Copies of the catalog: catalog/<n> is the whole catalog at entry n, written soon after an entry that changes it (W6).
 
 Each entry has the number of the newest entry that changed the catalog, so readers need only one copy. If
-it is missing, it is computed from an older copy and the later changes, so a failed write is harmless. A
-later sweep writes the missing copy, at the latest before the entries needed to compute it are removed.
+it is missing, it is computed from an older copy and the later changes, so a failed write is harmless, and no
+statement waits for it. A later sweep writes the missing copy, at the latest before the entries needed to
+compute it are removed.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable
 
 from tailgate.lake.catalog import Catalog
@@ -18,6 +21,7 @@ from tailgate.lake.log.log import Log
 from tailgate.lake.store import FencedWriter, Revoked, Store
 
 FOLDER = "catalog"
+KEPT_MAX = 4  # catalogs in memory: the newest one, and those that readers at earlier times share, such as streams that are resumed
 
 logger = logging.getLogger("tailgate.catalogs")
 
@@ -28,13 +32,30 @@ class CatalogCopies:
     def __init__(self, store: Store, log: Log) -> None:
         self._store = store
         self._log = log
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[int, Catalog] = OrderedDict()  # by version, the last used one at the end
 
     def versions(self) -> list[int]:
         """Returns the entries with a copy of the catalog, oldest first."""
         return self._store.numbers(FOLDER)
 
-    def read(self, version: int) -> Catalog:
-        """Returns the catalog after the entry `version`."""
+    def at(self, version: int) -> Catalog:
+        """Returns the catalog after the entry `version`, from memory if it was used lately."""
+        with self._lock:
+            kept = self._kept.get(version)
+        catalog = self._read(version) if kept is None else kept
+        return self.keep(version, catalog)
+
+    def keep(self, version: int, catalog: Catalog) -> Catalog:
+        """Keeps the catalog after the entry `version` in memory. Returns it, or the same one that is kept already."""
+        with self._lock:
+            catalog = self._kept.setdefault(version, catalog)
+            self._kept.move_to_end(version)
+            if len(self._kept) > KEPT_MAX:
+                self._kept.popitem(last=False)
+            return catalog
+
+    def _read(self, version: int) -> Catalog:
         if version == 0:
             return Catalog()
         try:
@@ -44,19 +65,18 @@ class CatalogCopies:
         header = self._log.header(version)
         assert header.catalog is not None, f"entry {version} changes no catalog"
         before = self._log.header(version - 1).catalog_version if version > 1 else 0
-        return self.read(before).apply(header.catalog)
+        return self.at(before).apply(header.catalog)
 
     def write(self, version: int, catalog: Catalog, writer: FencedWriter) -> bool:
-        """Writes the copy for an entry of the log. Returns whether the copy exists now; a failure is logged."""
+        """Writes the copy for an entry of the log. Returns whether the copy exists and is durable; a failure is logged."""
         name = _name(version)
-        if version == 0 or self._store.exists(name):
-            return True
         try:
-            writer.create_copy(name, [json.dumps(encode_catalog(catalog), separators=(",", ":")).encode()])
+            if version > 0 and not self._store.exists(name):
+                writer.create_copy(name, [json.dumps(encode_catalog(catalog), separators=(",", ":")).encode()])
             return True
         except (OSError, Revoked, Uncertain) as error:
             logger.warning("could not write the copy of the catalog of entry %d: %s", version, error)
-        return self._store.exists(name)
+            return False
 
     def discard(self, versions: Iterable[int]) -> None:
         """Removes copies. The other ones are durable before."""

@@ -108,6 +108,7 @@ class Writer:
         self.statement = ""  # the id of the statement that makes the next change of the catalog
         self._lock = lock
         self._appending = threading.RLock()
+        self._keeping = threading.Lock()  # held while a copy of the catalog is written
         self._ages = Ages(newest.age)
         self._announcement: Announcement | None = None
         self._failure: TailgateError | None = None
@@ -163,9 +164,8 @@ class Writer:
             self._ages.appended(header.age)
             self._compare_clock(time)
             if catalog is not None:
-                self.catalog, self.statement = after, ""
+                self.catalog, self.statement = self.lake.catalog_copies.keep(n, after), ""
                 crash.point("catalog.entry")
-                self.keep_catalog()
             return header
 
     def _compare_clock(self, time: int) -> None:
@@ -200,9 +200,11 @@ class Writer:
             raise Replaced(REPLACED)
 
     def keep_catalog(self) -> bool:
-        """Writes the copy of the catalog if it is missing. Returns whether it exists."""
-        with self._appending:
-            return self.lake.catalog_copies.write(self.newest.catalog_version, self.catalog, self.store)
+        """Writes the copy of the newest catalog if it is missing. Returns whether it exists. Entries can be appended meanwhile."""
+        with self._keeping:
+            with self._appending:
+                version, catalog = self.newest.catalog_version, self.catalog
+            return self.lake.catalog_copies.write(version, catalog, self.store)
 
     def _sections(
         self, n: int, changes: Sequence[tuple[int, Changes]], offset: int = 0
@@ -249,6 +251,7 @@ class Writer:
 
     def close(self) -> None:
         """Ends the epoch at a tick boundary, so that the next engine need not wait."""
+        self.keep_catalog()
         forget(self.lake, self.epoch)
         self.store.close()
         self._lock.release()

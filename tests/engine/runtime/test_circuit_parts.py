@@ -105,3 +105,16 @@ def test_the_first_circuit_with_upper_or_lower_case_initializes_sparks_class() -
         for expression in ("upper(c0) = 'A'", "LOWER(c0) = 'a'"):
             circuits.shape("c0 string", Steps((Filter(expression),)))
         initialize.assert_called_once_with(CASES)
+
+
+def test_a_circuit_without_a_difference_runs_on() -> None:
+    shop = Shop()
+    events = shop.source("events", EVENTS)
+    shop.view("v", counted(events, 1))
+    circuits = Circuits(MagicMock())
+    with patch.object(circuits, "_empty"):
+        running = circuits.build(shop.graph(), [5, 6])
+        assert circuits.build(shop.graph(), [5], running=running) is running
+        for graph, forgotten, state in ((shop.graph(), [7], running), (shop.graph(), [7], None), (Graph(), [7], running)):
+            running = circuits.build(graph, forgotten, running=state)
+            assert running is not state

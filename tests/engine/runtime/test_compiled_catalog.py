@@ -43,6 +43,13 @@ class Running:
         for statement in statements:
             self._statements.execute_own(statement)
 
+    def check_changes_beside_the_circuit(self) -> None:
+        """Checks that a change of the catalog that no tick depends on leaves the circuit as it is, and that its copy is written later."""
+        engine, circuit = self.engine, self.engine.runner.circuit
+        self.execute("CREATE VIEW p AS SELECT a FROM t", "DROP VIEW p")
+        assert engine.runner.circuit is circuit
+        until(lambda: engine.newest.catalog_version in engine.lake.catalog_copies.versions())
+
     def stop(self) -> None:
         self.engine.stop()
         self._thread.join()
@@ -54,6 +61,7 @@ def test_the_engine_compiles_nothing_more(session: Any, tmp_path: Path, monkeypa
     location = Lake.create(tmp_path / "lake").location
     first = Running(location, session)
     first.execute(*TABLES)
+    first.check_changes_beside_the_circuit()
     waiting = Lake(location)
     catalog = CompiledCatalog(waiting, session, 1, Vault())
     newest = waiting.log.look()

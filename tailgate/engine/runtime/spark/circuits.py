@@ -36,6 +36,7 @@ from tailgate.lake.clients import plain_key
 from tailgate.lake.errors import TailgateError, of
 from tailgate.lake.types import Field
 
+NOTHING = Parts({}, {}, {})
 Opened = Callable[[ConnectionSettings], dict[str, str]]  # decrypts the settings of an item
 # Spark's class for upper and lower case, and what uses it. Its first use computes the title case of all characters, which allocates
 # 2.7 GB and takes 0.4 s.
@@ -69,12 +70,13 @@ class Circuits:
         self._arrays: dict[tuple[int | bool, ...], Any] = {}
         self._shapes: dict[tuple[str, Steps], Any] = {}
         self._structs: dict[str, Any] = {}
-        self._last: tuple[Parts, Any] | None = None  # the circuit that was built last, with its parts
+        # the circuit that was built last, with its parts and the nodes that it forgets
+        self._last: tuple[Parts, frozenset[int], Any] | None = None
         self._warm: Any = None  # the circuit that was warmed last
         self._has_cases = False  # whether Spark's class for upper and lower case is initialized
 
-    def build(self, graph: Graph, forgotten: Iterable[int] = (), opened: Opened = without_secrets) -> Any:
-        """Returns the sealed circuit.
+    def build(self, graph: Graph, forgotten: Iterable[int] = (), opened: Opened = without_secrets, running: Any = None) -> Any:
+        """Returns the sealed circuit. It is `running`, a circuit with the state of the next tick, if nothing differs.
 
         It shares equal parts with the circuit that was built last, which must not run any more when this
         one does. The state of the `forgotten` nodes is removed in the background.
@@ -82,10 +84,12 @@ class Circuits:
         Raises the error of a constant expression that fails, because Spark evaluates it here.
         """
         with sql_errors():
-            return self._build(graph, forgotten, opened)
+            return self._build(graph, frozenset(forgotten), opened, running)
 
     def warm(self, circuit: Any, parallelism: int) -> None:
         """Compiles the expressions that the circuit that was warmed last does not have."""
+        if circuit is self._warm:
+            return
         circuit.warm(self._session._jsparkSession, parallelism, self._warm)
         self._warm = circuit
 
@@ -95,13 +99,15 @@ class Circuits:
         ticks, nodes = data["ticks"], {int(node): OperatorStatistics(*numbers) for node, numbers in data["nodes"].items()}
         return Statistics(ticks, parallelism * sum(durations[-ticks:]) if ticks else 0.0, nodes)
 
-    def _build(self, graph: Graph, forgotten: Iterable[int], opened: Opened) -> Any:
+    def _build(self, graph: Graph, forgotten: frozenset[int], opened: Opened, running: Any) -> Any:
         parts = parts_of(graph)
         if self._last is None:
             circuit, new = self._circuit(), parts
         else:
-            before, circuit = self._last
+            before, forgets, circuit = self._last
             removed, new = difference(before, parts)
+            if circuit is running and parts == before and new == NOTHING and forgotten <= forgets:
+                return circuit
             circuit = circuit.without(removed)
         for relation in new.relations.values():
             circuit.relation(relation.relation, self._struct(_named(relation.columns)), relation.errors)
@@ -126,7 +132,7 @@ class Circuits:
         for id in forgotten:
             circuit.forget(id)
         circuit.seal()
-        self._last = parts, circuit
+        self._last = parts, forgotten, circuit
         return circuit
 
     def shape(self, ddl: str, linear: Steps) -> Any:

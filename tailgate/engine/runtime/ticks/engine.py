@@ -100,7 +100,7 @@ class Engine(EngineLog):
         """Runs ticks until `stop`. Raises the error that ends the engine."""
         self.lake.local.discard_folder("checkpoint")  # written by earlier versions
         self.lake.local.discard_unfinished(STATE)  # an engine was killed while it wrote a snapshot, which has hundreds of MB
-        threading.Thread(target=self._remove_read, name="inbox", daemon=True).start()
+        threading.Thread(target=self._follow_log, name="follow-log", daemon=True).start()
         self.runner.run()
 
     # ---- the circuit -----------------------------------------------------------------------------
@@ -118,7 +118,8 @@ class Engine(EngineLog):
         step.
         """
         after = self.catalog if entry is None else self.catalog.apply(entry.change)
-        circuit = self.circuits.build(graph, forgotten, lambda access: self.opened(access, after))
+        running = self.runner.circuit if entry is None or entry.state is None else None
+        circuit = self.circuits.build(graph, forgotten, lambda access: self.opened(access, after), running)
         self.circuits.warm(circuit, self.parallelism)
 
         def switch() -> None:
@@ -215,13 +216,18 @@ class Engine(EngineLog):
         self._advance(number)
         return number
 
-    def _remove_read(self) -> None:
-        """Removes entries of the inbox after their ticks, until the engine stops. In a bucket, no tick waits for these requests."""
-        n, removed = self.newest.n, self.inbox.consumed
+    def _follow_log(self) -> None:
+        """Removes entries of the inbox after their ticks, and writes the copy of the catalog after its changes, until the engine stops.
+
+        No tick and no statement waits for this work: on a busy disk, or in a bucket, it takes long.
+        """
+        n, removed, copied = self.newest.n, self.inbox.consumed, self.newest.catalog_version
         while not self.stopping:
             newest = self.wait_newer(n, IDLE_S)
             self.inbox.remove(removed, newest.inbox)
-            n, removed = newest.n, newest.inbox
+            if newest.catalog_version != copied:
+                self.writer.keep_catalog()  # a sweep repeats it if it fails
+            n, removed, copied = newest.n, newest.inbox, newest.catalog_version
 
     def confirm(self, number: int) -> None:
         """Returns when no later engine can miss an entry of the inbox: its tick is in the log, or the log has no later epoch.
