@@ -20,6 +20,11 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def main_thread_cpu_s(pid: int) -> float:
+    """Returns the CPU seconds of the first thread of a process so far. In the driver it runs the ticks."""
+    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
 def resident_mib(pid: int) -> int:
     """Returns the resident memory of a process in MiB."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20

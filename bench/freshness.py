@@ -4,23 +4,27 @@ Broker, load, engine, gateway and reader are processes on two cores. One run fol
 `COPY (TAIL …)`, one reads it with a SELECT every 20 ms. Each begins with an empty lake and ends when
 the reader's copy of the view equals a recompute. The last line is JSON. With `--bucket PUT,GET`, the lake is in a bucket on
 this machine, whose requests have these delays in ms. With `--new-view`, the ages are those in a second view, which is created
-after the warm-up, from the first row that its reader has received: of the first second, and of the time after it.
+after the warm-up, from the first row that its reader has received: of the first second, and of the time after it. With
+`--profile`, the engine also sends traces of its ticks, from which a table shows where the time of a tick goes.
 
     .venv/bin/python bench/freshness.py [--rate 5000] [--changes 50] [--customers 10000]
-        [--for 60] [--warm-up 15] [--reader tail] [--bucket 20,10] [--new-view]
+        [--for 60] [--warm-up 15] [--reader tail] [--bucket 20,10] [--new-view] [--profile]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 
 from bench.w1 import report, turns
 from bench.w1.orders import Workload
+from bench.w1.profile import STEPS, profile
 from bench.w1.readers import POLL_S
 from bench.w1.systems import Tailgate
+from testing.collector import Collector
 
 # Marks of ages in ms with TAIL, by orders per second; polling adds half of its interval.
 MARKS = {5_000: {"p50": 45, "p95": 80, "p99": 150}, 1_000: {"p50": 35, "p95": 70}}
@@ -36,6 +40,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--reader", choices=READERS, help="only this one")
     parser.add_argument("--bucket", type=delays, metavar="PUT,GET", help="the delays of a bucket's requests in ms")
     parser.add_argument("--new-view", action="store_true", help="measure a view that is created while the load runs")
+    parser.add_argument("--profile", action="store_true", help="show where the time of a tick goes")
     return parser.parse_args()
 
 
@@ -53,31 +58,42 @@ def main() -> None:
         new_view(chosen)
         return
     print(report.head(("reader", *COLUMNS)), flush=True)
-    turns_by_reader = {}
+    turns_by_reader, profiles = {}, {}
     for reader, allowance in READERS.items():
         if chosen.reader not in (None, reader):
             continue
-        turn = turns.freshness(
-            partial(Tailgate, reader=reader, bucket=chosen.bucket),
-            Workload(chosen.customers),
-            chosen.rate,
-            chosen.changes,
-            chosen.warm_up,
-            chosen.seconds,
-        )
+        turn, profiles[reader] = measured(partial(Tailgate, reader=reader, bucket=chosen.bucket), chosen)
         turns_by_reader[reader] = asdict(turn)
         cells = (turn.orders, *turn.ages_ms.values(), turn.cores["system"], turn.peak_mib, turn.late_ms["p99"])
         print(report.line((turn.reader, *cells)), flush=True)
         if marks := MARKS.get(chosen.rate) if chosen.bucket is None else BUCKET_MARKS.get(chosen.bucket):
             met = [report.mark(age, marks[name] + allowance) if name in marks else "" for name, age in turn.ages_ms.items()]
             print(report.line(("its marks", "", *met, "", "", "")), flush=True)
-    for reader_turn in turns_by_reader.values():
+    for reader, reader_turn in turns_by_reader.items():
         print(f"\n{reader_turn['reader']}: where the time of the oldest order of a tick goes\n")
         print(report.head(("step", "p50 ms", "p95 ms", "p99 ms", "max ms")))
         for step, ages in reader_turn["steps_ms"].items():
             print(report.line((step, *ages.values())))
+        if chosen.profile:
+            print("\nWhere the time of a tick goes\n")
+            print(report.head(("step", "mean ms", "p50 ms", "p95 ms")))
+            for step, figures in profiles[reader].items():
+                print(report.line((STEPS[step], *(f"{ms:.1f}" for ms in figures.values()))))
     print("\nThe reader's copy of the view equals the recompute.\n")
-    print(json.dumps({"rate": chosen.rate, "changes": chosen.changes, "customers": chosen.customers, **turns_by_reader}))
+    result = {"rate": chosen.rate, "changes": chosen.changes, "customers": chosen.customers, **turns_by_reader}
+    print(json.dumps({**result, **({"profile_ms": profiles} if chosen.profile else {})}))
+
+
+def measured(system: Callable[..., Tailgate], chosen: argparse.Namespace) -> tuple[turns.Freshness, dict[str, dict[str, float]]]:
+    """Returns the ages of one run, and the profile of its ticks with `--profile`."""
+    collector = Collector() if chosen.profile else None
+    try:
+        traced = system if collector is None else partial(system, collector=collector.url)
+        turn = turns.freshness(traced, Workload(chosen.customers), chosen.rate, chosen.changes, chosen.warm_up, chosen.seconds)
+        return turn, {} if collector is None else profile(collector.traces().values(), chosen.seconds)
+    finally:
+        if collector is not None:
+            collector.stop()
 
 
 def new_view(chosen: argparse.Namespace) -> None:

@@ -1,7 +1,8 @@
 """The cost of a tick with many views: 20 separate joins and aggregates, 20 over a shared join, and one alone.
 
 Orders and changes of customers come from Kafka at a steady rate. A tick's time is read from the log,
-from its start to its durable entry. CPU is that of the driver and its JVM, all threads. In the same run
+from its start to its durable entry. CPU is that of the driver and its JVM, all threads, and of the driver's thread that runs the
+ticks, for which one view may take THREAD_MS, and each further changed relation RELATION_MS. In the same run
 DuckDB recomputes the same queries over the same rows, in memory: the cost of equally fresh results
 without maintenance. At the end each view must equal DuckDB's result. With `--scrape` the engine's metrics are read
 once a second in every second slice of SLICE_S, and the ticks of both kinds of slices are compared.
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from _processes import cpu_s, scraped  # modules of this folder
+from _processes import cpu_s, main_thread_cpu_s, scraped  # modules of this folder
 from _repeated import repeated
 
 from bench.w1.load import Load, Produced
@@ -41,6 +42,7 @@ CUSTOMERS = 10_000
 WARM_S = 30.0  # for the JVM's compiler
 ANSWER_S = 300.0
 SLICE_S, SCRAPE_S = 10.0, 1.0
+THREAD_MS, RELATION_MS = 3.0, 0.3  # marks of the CPU of the driver's thread for a tick
 
 OWN = """SELECT c.segment, o.item, count(*) AS orders, sum(o.amount) AS amount
          FROM orders o JOIN customers c ON o.customer_id = c.id WHERE o.amount > {n} GROUP BY c.segment, o.item"""
@@ -135,9 +137,10 @@ def measured(name: str, queries: list[str], rate: int, seconds: float, *, scrape
             load.start(rate, rate / 100)
             time.sleep(WARM_S)
             pids = {"driver": engine.pid, "jvm": engine.jvm}
-            before, began = {p: cpu_s(pid) for p, pid in pids.items()}, time.monotonic()
+            before, thread, began = {p: cpu_s(pid) for p, pid in pids.items()}, main_thread_cpu_s(engine.pid), time.monotonic()
             durations = ticks_ms(lake, seconds)
             after, took = {p: cpu_s(pid) for p, pid in pids.items()}, time.monotonic() - began
+            thread_ms = (main_thread_cpu_s(engine.pid) - thread) * 1000 / len(durations)
             compared = paired(lake, port, seconds, pids) if scrape else {}
             produced = load.finish()
             until(lambda: caught_up(lake, kafka.address), ANSWER_S)
@@ -154,6 +157,8 @@ def measured(name: str, queries: list[str], rate: int, seconds: float, *, scrape
                 "p95_ms": round(durations[int(len(durations) * 0.95)], 1),
                 "max_ms": round(durations[-1], 1),
                 **{f"{p}_cpu_ms_per_tick": round((after[p] - before[p]) * 1000 / len(durations), 1) for p in pids},
+                "tick_thread_cpu_ms": round(thread_ms, 2),
+                "tick_thread_mark_ms": round(THREAD_MS + RELATION_MS * (len(queries) - 1), 1),
                 "cpu_percent": round(sum(after[p] - before[p] for p in pids) / took * 100),
                 "duckdb_ms": round(recomputed, 1),
                 **compared,

@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry for tests: it keeps the metrics and spans that processes send by OTLP over HTTP."""
+"""A collector of OpenTelemetry for tests and benchmarks: it keeps the metrics and spans that processes send by OTLP over HTTP."""
 
 from __future__ import annotations
 

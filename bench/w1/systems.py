@@ -76,7 +76,7 @@ class System(ABC):
 class Tailgate(System):
     """An engine and a gateway. `reader` says how the view is read.
 
-    `bucket`: the lake is in a bucket whose requests have these delays in ms, of a PUT and of a GET.
+    `bucket`: the lake is in a bucket whose requests have these delays in ms, of a PUT and of a GET. `collector`: gets traces of ticks.
     """
 
     name = "Tailgate"
@@ -84,10 +84,13 @@ class Tailgate(System):
     guarantee = "exactly once, up to the SQL reader; each answer is the view at one time"
     sql = True
 
-    def __init__(self, folder: Path, brokers: str, reader: str = "tail", bucket: tuple[float, float] | None = None) -> None:
+    def __init__(
+        self, folder: Path, brokers: str, reader: str = "tail", bucket: tuple[float, float] | None = None, collector: str | None = None
+    ) -> None:
         super().__init__(folder, brokers)
         self.port = free_port()
         self._reader, self._bucket = reader, bucket
+        self._traces = () if collector is None else ("--otlp", collector)
         self._s3: S3 | None = None
         self._observer: psycopg.Connection | None = None  # reads `steps`
 
@@ -111,7 +114,7 @@ class Tailgate(System):
             self._s3 = S3(self.folder)
             self._s3.set(put_ms=self._bucket[0], get_ms=self._bucket[1])
             lake, environment = ["--data", f"s3://{BUCKET}/lake", "--work-dir", str(self.folder / "work")], self._s3.environment
-        for name, arguments in (("engine", ()), ("gateway", ("--listen", f"127.0.0.1:{self.port}"))):
+        for name, arguments in (("engine", self._traces), ("gateway", ("--listen", f"127.0.0.1:{self.port}"))):
             command = [sys.executable, "-m", "tailgate", name, *lake, *arguments]
             child = Child(name, command, log=self.folder / f"{name}.log", environment=environment, announces="ready ")
             self.children.append(child)

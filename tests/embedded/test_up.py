@@ -26,9 +26,9 @@ from confluent_kafka.admin import AdminClient
 from tailgate.embedded.children import Child, free_port
 from tailgate.embedded.claim import marked
 from tailgate.lake.folder import Lake
+from testing.collector import Collector
 from testing.engine_process import until
 from tests.embedded.sockets import descendants, listeners, verdicts
-from tests.operations.collector import Collector
 from tests.operations.system import PROCESSES, samples
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]

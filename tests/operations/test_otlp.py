@@ -11,8 +11,8 @@ from tailgate.operations.definitions import GATEWAY
 from tailgate.operations.metrics import Counter, Histogram, Metrics
 from tailgate.operations.otlp import active as otlp
 from tailgate.operations.otlp.export import Exporter, checked
+from testing.collector import Collector
 from testing.engine_process import until
-from tests.operations.collector import Collector
 
 
 @pytest.fixture
