@@ -1,12 +1,21 @@
 package tailgate.circuit;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.Channels;
 import java.nio.channels.WritableByteChannel;
 import org.apache.arrow.vector.BaseFixedWidthVector;
 import org.apache.arrow.vector.BaseVariableWidthVector;
 import org.apache.arrow.vector.FieldVector;
 import org.apache.arrow.vector.VectorSchemaRoot;
+import org.apache.arrow.vector.VectorUnloader;
 import org.apache.arrow.vector.ipc.ArrowStreamWriter;
+import org.apache.arrow.vector.ipc.WriteChannel;
+import org.apache.arrow.vector.ipc.message.ArrowRecordBatch;
+import org.apache.arrow.vector.ipc.message.IpcOption;
+import org.apache.arrow.vector.ipc.message.MessageSerializer;
+import org.apache.arrow.vector.types.pojo.Schema;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.execution.arrow.ArrowFieldWriter;
 import org.apache.spark.sql.execution.arrow.ArrowWriter$;
@@ -23,17 +32,34 @@ import org.apache.spark.unsafe.bitset.BitSetMethods;
  */
 final class ArrowChanges implements AutoCloseable {
   private final VectorSchemaRoot root;
-  private final ArrowStreamWriter stream;
+  private final VectorUnloader batches;
+  private final WriteChannel out;
   private final Column[] columns;
   private final BaseFixedWidthVector weights;
 
-  ArrowChanges(StructType schema, WritableByteChannel out) {
-    int width = schema.length();
-    root = VectorSchemaRoot.create(
-        ArrowUtils.toArrowSchema(schema.add("__weight", DataTypes.LongType, false), "UTC", false, false), ArrowUtils.rootAllocator());
-    stream = new ArrowStreamWriter(root, null, out);
+  /** The form of the streams of a relation, which ticks share: its columns, and the message with the schema that begins a stream. */
+  record Form(StructType columns, Schema schema, byte[] message) {
+    static Form of(StructType columns) {
+      Schema schema = ArrowUtils.toArrowSchema(columns.add("__weight", DataTypes.LongType, false), "UTC", false, false);
+      ByteArrayOutputStream message = new ByteArrayOutputStream();
+      try {
+        MessageSerializer.serialize(new WriteChannel(Channels.newChannel(message)), schema);
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+      return new Form(columns, schema, message.toByteArray());
+    }
+  }
+
+  /** Begins a stream. */
+  ArrowChanges(Form form, WritableByteChannel out) throws IOException {
+    int width = form.columns.length();
+    this.out = new WriteChannel(out);
+    this.out.write(form.message);
+    root = VectorSchemaRoot.create(form.schema, ArrowUtils.rootAllocator());
+    batches = new VectorUnloader(root);
     columns = new Column[width];
-    for (int i = 0; i < width; i++) columns[i] = column(schema.apply(i).dataType(), root.getVector(i), i, width);
+    for (int i = 0; i < width; i++) columns[i] = column(form.columns.apply(i).dataType(), root.getVector(i), i, width);
     weights = (BaseFixedWidthVector) root.getVector(width);
   }
 
@@ -44,19 +70,15 @@ final class ArrowChanges implements AutoCloseable {
     Platform.copyMemory(weights, Platform.LONG_ARRAY_OFFSET, null, this.weights.getDataBufferAddress(), 8L * n);
     for (int i = 0; i < n; i++) setValid(this.weights.getValidityBufferAddress(), i);
     root.setRowCount(n);
-    stream.writeBatch();
+    try (ArrowRecordBatch batch = batches.getRecordBatch()) {
+      MessageSerializer.serialize(out, batch);
+    }
   }
 
   /** Ends the stream. One without a batch has the schema. */
-  void end() throws IOException { stream.end(); }
+  void end() throws IOException { ArrowStreamWriter.writeEndOfStream(out, IpcOption.DEFAULT); }
 
-  @Override public void close() {
-    try {
-      stream.close();
-    } finally {
-      root.close();
-    }
-  }
+  @Override public void close() { root.close(); }
 
   private static void setValid(long validity, int i) {
     long at = validity + (i >> 3);

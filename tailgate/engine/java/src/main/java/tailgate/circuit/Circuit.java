@@ -86,6 +86,7 @@ public final class Circuit implements Serializable {
   private final List<Link> links = new ArrayList<>();
   private final List<Target> targets = new ArrayList<>();
   private transient Stages stages;
+  private transient Map<Integer, ArrowChanges.Form> forms;  // of the changes of relations
   /** Whether a tick in the loop's thread has failed, which may have left something in the generated code. */
   transient volatile boolean failed;
 
@@ -251,6 +252,12 @@ public final class Circuit implements Serializable {
       }
     nodes.values().forEach(this::chooseBatched);
     completed = completed();
+  }
+
+  /** Returns the form of the changes of a relation. Any thread may call it. */
+  synchronized ArrowChanges.Form form(int relation) {
+    if (forms == null) forms = new HashMap<>();
+    return forms.computeIfAbsent(relation, r -> ArrowChanges.Form.of(relations.get(r)));
   }
 
   private int[][] completed() {

@@ -8,7 +8,6 @@ import java.nio.file.*;
 import java.util.*;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
-import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.Utils;
 import tailgate.rows.RowMap;
 import tailgate.rows.Rows;
@@ -25,15 +24,15 @@ final class Net {
   private static final int ARROW_BATCH_ROWS = 1 << 16, FIRST_BYTES = 1 << 10;
   // a batch is allocated outside the heap, with room for twice as much
   private static final long ARROW_BATCH_BYTES = 16 << 20;
-  private final StructType schema;
+  private final ArrowChanges.Form form;
   private final long memory;
   private RowMap<long[]> rows = new RowMap<>();
   private long size;
   private Path folder;
   private DataOutputStream[] parts;
 
-  Net(StructType schema, long memory) {
-    this.schema = schema;
+  Net(ArrowChanges.Form form, long memory) {
+    this.form = form;
     this.memory = memory;
   }
 
@@ -127,14 +126,14 @@ final class Net {
           break;
         }
         in.readFully(row);
-        rows.computeIfAbsent(Rows.row(row, schema.length()), () -> new long[1])[0] += in.readLong();
+        rows.computeIfAbsent(Rows.row(row, form.columns().length()), () -> new long[1])[0] += in.readLong();
       }
     }
     Files.delete(part(i));
   }
 
   private long write(WritableByteChannel out, boolean repeated) throws IOException {
-    try (ArrowChanges stream = new ArrowChanges(schema, out)) {
+    try (ArrowChanges stream = new ArrowChanges(form, out)) {
       long n = 0;
       for (int i = 0; i < (parts == null ? 1 : PARTS); i++) {
         if (parts != null) read(i);

@@ -551,7 +551,7 @@ public final class Tick {
 
   private void add(int relation, UnsafeRow row, long weight) {
     if (net == null || netOf != relation) {
-      net = relations.computeIfAbsent(relation, r -> new Net(circuit.relations.get(r), Net.MEMORY_MAX));
+      net = relations.computeIfAbsent(relation, r -> new Net(circuit.form(r), Net.MEMORY_MAX));
       netOf = relation;
     }
     net.add(row, weight);

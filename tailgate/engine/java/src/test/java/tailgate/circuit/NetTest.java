@@ -29,12 +29,13 @@ import tailgate.operators.Operators;
 /** Net changes in memory and, beyond a limit, in files; much that waits for one operator. */
 class NetTest {
   private static final StructType ROW = schema("k int");
+  private static final ArrowChanges.Form FORM = ArrowChanges.Form.of(ROW);
 
   private static UnsafeRow unsafe(int k) { return UnsafeProjection.create(ROW).apply(new GenericInternalRow(new Object[] {k})); }
 
   @Test void filesHoldWhatMemoryHolds(@TempDir Path folder) throws Exception {
     for (long memory : new long[] {Net.MEMORY_MAX, 10_000}) {
-      Net net = new Net(ROW, memory);
+      Net net = new Net(FORM, memory);
       Bag expected = new Bag();
       Random random = new Random(3);
       for (int i = 0; i < 20_000; i++) {
@@ -54,7 +55,7 @@ class NetTest {
 
   /** A relation never has a row between two changes of a join. */
   @Test void aRowThatIsAddedAndRemovedIsNotRepeated() throws Exception {
-    Net net = new Net(ROW, Net.MEMORY_MAX);
+    Net net = new Net(FORM, Net.MEMORY_MAX);
     net.add(unsafe(1), 1);
     net.add(unsafe(1), -1);
     assertNull(net.repeated(7));
@@ -71,11 +72,12 @@ class NetTest {
     StructType types = schema("a boolean, b tinyint, c smallint, d int, e bigint, f float, g double, h date, i timestamp, j timestamp_ntz,"
         + " k string, l binary, m decimal(10, 2), n decimal(18, 0), o decimal(19, 3), p decimal(38, 10), q struct<x: int, y: string>,"
         + " r array<string>, s bigint");
+    ArrowChanges.Form form = ArrowChanges.Form.of(types);
     Random random = new Random(5);
     UnsafeProjection projection = UnsafeProjection.create(types);
     ArrowWriter writer = ArrowWriter.create(types.add("__weight", DataTypes.LongType, false), "UTC", false, false);
     ByteArrayOutputStream expected = new ByteArrayOutputStream();
-    Net whole = new Net(types, Net.MEMORY_MAX), parts = new Net(types, 20_000);
+    Net whole = new Net(form, Net.MEMORY_MAX), parts = new Net(form, 20_000);
     for (int n = 0; n < 500; n++) {
       Object[] values = new Object[types.length()];
       for (int i = 0; i + 1 < values.length; i++) values[i] = random.nextInt(5) == 0 ? null : value(types.apply(i).dataType(), random);
@@ -145,7 +147,7 @@ class NetTest {
     };
     long before = ArrowUtils.rootAllocator().getAllocatedMemory();
     assertThrows(IOException.class, () -> {
-      try (ArrowChanges stream = new ArrowChanges(ROW, Channels.newChannel(full))) {
+      try (ArrowChanges stream = new ArrowChanges(FORM, Channels.newChannel(full))) {
         stream.write(new byte[][] {unsafe(1).getBytes()}, new long[] {1}, 1);
       }
     });
@@ -153,7 +155,7 @@ class NetTest {
   }
 
   @Test void nothingIsNothing(@TempDir Path folder) throws Exception {
-    Net net = new Net(ROW, 500);
+    Net net = new Net(FORM, 500);
     for (int k = 0; k < 100; k++) net.add(unsafe(k), 1);
     for (int k = 0; k < 100; k++) net.add(unsafe(k), -1);
     assertNull(net.sent(7, folder.resolve("results").toString()));
