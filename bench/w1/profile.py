@@ -11,7 +11,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 NS = 1e-6  # ms
 LEVEL = "level "  # a span of operators
 TOTAL = "tick"
-STEPS = {  # of a tick, in order, with what they are
+STEPS = {  # of a tick, in order, with their descriptions
     "decode": "reading and decoding",
     "operators": "operators",
     "state": "commit of the state",

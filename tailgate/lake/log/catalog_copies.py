@@ -42,9 +42,8 @@ class CatalogCopies:
     def at(self, version: int) -> Catalog:
         """Returns the catalog after the entry `version`, from memory if it was used lately."""
         with self._lock:
-            kept = self._kept.get(version)
-        catalog = self._read(version) if kept is None else kept
-        return self.keep(version, catalog)
+            catalog = self._kept.get(version)
+        return self.keep(version, self._read(version) if catalog is None else catalog)
 
     def keep(self, version: int, catalog: Catalog) -> Catalog:
         """Keeps the catalog after the entry `version` in memory. Returns it, or the same one that is kept already."""
