@@ -161,7 +161,8 @@ def resident_mib_without_caches(api: Api) -> float:
     for cache in [each for each in gc.get_objects() if isinstance(each, DefinitionCache)]:
         cache._results.clear()
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
+    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:  # of glibc
+        trim(0)
     return resident_mib()
 
 
