@@ -114,3 +114,21 @@ def test_dumps_restore(world: World, dumped: str, postgres: str, tmp_path: Path)
     assert missing == []
     comments, written = ([line for line in text.splitlines() if line.startswith("COMMENT ON ")] for text in (dumped, again))
     assert sorted(written) == sorted(line for line in comments if "EXTENSION" not in line)
+
+
+def test_owner_without_roles(world: World) -> None:
+    """Tests OWNER TO and GRANT with the name of the user of the session in a lake without roles."""
+    with psycopg.connect(make_conninfo(world.dsn, user="postgres"), autocommit=True) as ours:
+        ours.execute("CREATE TABLE t (postgres int); CREATE SCHEMA s; ALTER SCHEMA s OWNER TO postgres")
+        for change in (
+            'ALTER TABLE t OWNER TO "postgres"',
+            "ALTER TABLE t OWNER TO Postgres",
+            "GRANT SELECT (postgres) ON t TO postgres, PUBLIC",
+        ):
+            ours.execute(change.encode())
+        assert ours.execute("SELECT pg_get_userbyid(relowner) FROM pg_class WHERE relname = 't'").fetchone() == ("postgres",)
+        with pytest.raises(psycopg.errors.UndefinedObject, match='role "ann" does not exist'):
+            ours.execute("ALTER TABLE t OWNER TO ann")
+        ours.execute("CREATE ROLE other")
+        with pytest.raises(psycopg.errors.UndefinedObject, match='role "postgres" does not exist'):
+            ours.execute("ALTER TABLE t OWNER TO postgres")

@@ -48,6 +48,7 @@ from tailgate.gateway.session.statements.parsing import LongWrite, ParsedStateme
 from tailgate.gateway.session.statements.portals import Bound, Statement, check_result
 from tailgate.gateway.session.transactions import State
 from tailgate.lake import errors as e
+from tailgate.lake.catalog.roles import OPERATOR, PUBLIC
 from tailgate.lake.types import Type
 from tailgate.sql import statements as s
 from tailgate.sql.binder.writes.copying import copied_query
@@ -76,10 +77,12 @@ class Executor:
 
 SWITCHABLE = (s.CreateKsqldbItem, s.InsertMessage, s.InsertStream, s.PullKsqldb, s.FollowKsqldb)  # may use features that are switched off
 WRITES = (s.Insert, s.Update, s.Delete, s.WithWrites, LongWrite)  # of COPY … TO
+# statements of dumps that name owners and grantees
+NAMING_OWNERS = (s.Grant, s.AlterItem, s.AlterTable, s.AlterSequence, s.AlterType, s.AlterDomain, s.AlterFunction, s.AlterSchema)
 # statements that may name the session's roles by words
 NAMING_ROLES = (
-    *(s.Grant, s.GrantRole, s.AlterDefaultPrivileges, s.AlterRole, s.AlterSettings, s.CreateRole, s.DropOwned, s.ReassignOwned),
-    *(s.AlterItem, s.AlterTable, s.AlterSequence, s.AlterType, s.AlterDomain, s.AlterFunction, s.AlterSchema, s.CreateSchema),
+    *NAMING_OWNERS,
+    *(s.GrantRole, s.AlterDefaultPrivileges, s.AlterRole, s.AlterSettings, s.CreateRole, s.DropOwned, s.ReassignOwned, s.CreateSchema),
     *(s.Comment, s.CreateToken, s.DropToken),
 )
 SESSION_ROLE = re.compile(r"\b(current_user|current_role|session_user)\b", re.IGNORECASE)
@@ -174,10 +177,18 @@ def _takes_snapshot(statement: ParsedStatement) -> bool:
 
 
 def _with_session_roles(session: Session, bound: Bound) -> Bound:
-    """Returns the statement with the current names of the session's roles, if it names them by words such as CURRENT_USER."""
-    if not (isinstance(bound.statement, NAMING_ROLES) and SESSION_ROLE.search(bound.text)):
+    """Returns the statement with the current names of the session's roles, if it names them by words such as CURRENT_USER.
+
+    In a lake without roles, the name with which a client has signed in is another name of the operator, who then owns all objects.
+    """
+    if not isinstance(bound.statement, NAMING_ROLES):
         return bound
-    text = with_session_roles(bound.text, session.access.role.name, session.access.session_role.name)
+    user, others = session.client.user, dict[str, str]()
+    if isinstance(bound.statement, NAMING_OWNERS) and user != PUBLIC.name and not session.catalog.has_roles:
+        others = {user: OPERATOR.name}
+    if not SESSION_ROLE.search(bound.text) and not any(name.lower() in bound.text.lower() for name in others):
+        return bound
+    text = with_session_roles(bound.text, session.access.role.name, session.access.session_role.name, others)
     statement = s.parse(text)
     return replace(bound, statement=statement, parsed=statement, text=text)
 

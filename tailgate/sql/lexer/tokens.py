@@ -241,7 +241,7 @@ class Cursor:
         self.tokens = tokens(text) if row is None else row
         self.index = index
         self.cache: dict[int, tuple[Any, int] | TailgateError] = {}
-        self.session_roles: dict[int, Token] = {}  # by position: words such as CURRENT_USER that name a role
+        self.role_names: dict[int, Token] = {}  # by position: names of existing roles, and words such as CURRENT_USER
 
     @property
     def token(self) -> Token:

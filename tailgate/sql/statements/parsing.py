@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 
 from tailgate.lake.errors import FeatureNotSupported, SyntaxError_, TailgateError, UndefinedObject
 from tailgate.lake.keywords import quoted
@@ -177,17 +178,21 @@ def parse(text: str | StatementText, dialect: Dialect = "auto") -> Statement:
     return result
 
 
-def with_session_roles(text: str, current_user: str, session_user: str) -> str:
+def with_session_roles(text: str, current_user: str, session_user: str, others: Mapping[str, str] = MappingProxyType({})) -> str:
     """Returns the text of a statement with the names of the session's roles in place of CURRENT_USER and the like.
+
+    `others`: other names of roles, by the name in the text.
 
     >>> with_session_roles("GRANT SELECT ON t TO CURRENT_USER, SESSION_USER", "ann", "Bob")
     'GRANT SELECT ON t TO ann, "Bob"'
     """
     cursor = Parser(text)
     statement(cursor)
-    for token in sorted(cursor.session_roles.values(), key=lambda token: -token.position):
-        role = quoted(session_user if token.value == "session_user" else current_user)
-        text = text[: token.position] + role + text[token.end :]
+    words = {"current_user": current_user, "current_role": current_user, "session_user": session_user}
+    for token in sorted(cursor.role_names.values(), key=lambda token: -token.position):
+        role = (words if token.kind == "word" and token.value in words else others).get(token.value)
+        if role is not None:
+            text = text[: token.position] + quoted(role) + text[token.end :]
     return text
 
 

@@ -52,8 +52,8 @@ def _at_session_role(cursor: Parser) -> bool:
 def role_name(cursor: Parser) -> Name:
     """Parses the name of a role, or a word for one of the session's roles (`statements.parsing.with_session_roles`)."""
     at = cursor.position
+    cursor.role_names[at] = cursor.token
     if _at_session_role(cursor):
-        cursor.session_roles[at] = cursor.token
         return Name(cursor.advance().value, None, at)
     return Name(name(cursor).name, None, at)
 
@@ -62,7 +62,8 @@ def _new_name(cursor: Parser) -> Name:
     """Parses the name that a role gets. Raises 42939 for a word for one of the session's roles."""
     if _at_session_role(cursor):
         raise ReservedName(f"{cursor.token.value.upper()} cannot be used as a role name here", position=cursor.position)
-    return role_name(cursor)
+    at = cursor.position
+    return Name(name(cursor).name, None, at)
 
 
 def _dropped_name(cursor: Parser) -> Name:
