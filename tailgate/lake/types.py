@@ -2,14 +2,14 @@
 
     PostgreSQL type ──► Type (this module) ──► spark | arrow | duckdb | avro of the *stored form*
 
-Where a system lacks a type, its values have another *stored form*: time is a bigint of microseconds, timetz a bigint
-in the order of the values; money is cents; interval is months, days and microseconds; json is text, jsonb canonical
-text; uuid, macaddr and bit are text; inet, cidr, ranges and multiranges are sortable bytes. A `numeric` is fixed or
-general (ADR 0020). A fixed one is a decimal everywhere. Without a declared precision and scale it has 38 digits and the scale of its
-expression (0 for `sum(bigint)`, 16 by default), and clients see no type modifier. A general one has a display scale
-per value, NaN and infinities: a column of a table without a declared precision, or the result of a query. It is a
-struct of unscaled value and display scale or, if 38 digits are too few, of sortable bytes (`lake.sortable`), and text
-in Delta. The value of an enum is the number of its label (ADR 0022). A row is a struct, also one of a composite type.
+Where a system lacks a type, its values have another *stored form*: time is a bigint of microseconds, timetz a bigint in the order of the
+values; money is cents; interval is months, days and microseconds; json is text, jsonb canonical text; uuid, macaddr and bit are text,
+regclass and regtype an oid and a name; inet, cidr, ranges and multiranges are sortable bytes. A `numeric` is fixed or general (ADR 0020). A
+fixed one is a decimal everywhere. Without a declared precision and scale it has 38 digits and the scale of its expression (0 for
+`sum(bigint)`, 16 by default), and clients see no type modifier. A general one has a display scale per value, NaN and infinities: a column
+of a table without a declared precision, or the result of a query. It is a struct of unscaled value and display scale or, beyond 38 digits,
+of sortable bytes (`lake.sortable`), and text in Delta. The value of an enum is the number of its label (ADR 0022). A row is a struct, also
+one of a composite type.
 
 Source: PostgreSQL 15, catalog pg_type.
 """
@@ -85,6 +85,7 @@ FACTS: dict[str, Facts] = {
         Facts("jsonb", 3802, 3807, -1, "U", "jsonb", "string", "VARCHAR", "json"),
         Facts("jsonpath", 4072, 4073, -1, "U", "jsonpath", "string", "VARCHAR", "string"),
         Facts("oid", 26, 1028, 4, "N", "oid", "bigint", "BIGINT", "long"),
+        *(Facts(name, oid, oid + 5, 4, "N", name, "string", "VARCHAR", "string") for name, oid in (("regclass", 2205), ("regtype", 2206))),
         Facts("name", 19, 1003, 64, "S", "name", "string", "VARCHAR", "string"),
         Facts("record", 2249, 2287, -1, "P", "record", "struct", "STRUCT", "record"),
         # an enum type; its oids and name are those of `Type.enum`
@@ -96,7 +97,6 @@ FACTS: dict[str, Facts] = {
 
 FRACTIONAL = ("time", "timetz", "timestamp", "timestamptz", "interval")  # types whose modifier is the number of fractional digits
 MICROSECONDS = 6  # the largest number of fractional digits of a second
-
 NUMERIC_PRECISION = 38  # digits: the maximum of decimals in Spark, Arrow and DuckDB
 NUMERIC_SCALE = 16  # scale of an undeclared numeric: the minimum that PostgreSQL's division shows
 
@@ -370,7 +370,7 @@ ARROW: dict[str, pa.DataType] = {
     "timestamp": pa.timestamp("us"),
     "timestamptz": pa.timestamp("us", tz="UTC"),
     "interval": pa.struct([("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())]),
-    **dict.fromkeys("text bpchar varchar name unknown char json jsonb jsonpath uuid macaddr macaddr8 bit varbit".split(), pa.string()),
+    **{facts.name: pa.string() for facts in FACTS.values() if facts.duckdb == "VARCHAR"},
 }
 
 BOOL, BYTEA, TEXT, JSON, JSONB = Type("bool"), Type("bytea"), Type("text"), Type("json"), Type("jsonb")

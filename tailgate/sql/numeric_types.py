@@ -75,6 +75,11 @@ def is_maintained() -> bool:
     return _rules.get() in (OF_GENERAL, FIXED_ARRAYS, FIXED_RECURSION, MAINTAINED)
 
 
+def is_ad_hoc() -> bool:
+    """Returns whether the query is one that no view maintains, and that is bound again whenever it runs."""
+    return _rules.get() == WITH_GENERAL
+
+
 def elements_may_be_general() -> bool:
     """Returns whether elements of arrays, values that an aggregate collects, and results of factorial and to_number may be general."""
     return _rules.get() in (WITH_GENERAL, FIXED_RECURSION, MAINTAINED)
@@ -268,6 +273,10 @@ def factorial(types: tuple[Type, ...]) -> Type:
 def integer(types: tuple[Type, ...]) -> Type:
     """Returns the numeric that an integer is cast to."""
     return sized(DIGITS.get(types[0].name, NUMERIC_PRECISION), 0)
+
+
+def always_general(types: tuple[Type, ...]) -> Type:
+    return GENERAL
 
 
 def of_digits(before: int, scale: int) -> Callable[[tuple[Type, ...]], Type]:

@@ -208,6 +208,7 @@ WITH_ZONE = {
     "jsonb_of_timestamptz": "jsonb_of_moment",
     "to_char_timestamptz": "moment_to_char",
     "to_timestamp_text": "moment_of_pattern",
+    **{f"jsonb_path_{call}_tz": f"jsonb_path_{call}_in" for call in ("exists", "match", "query", "query_array", "query_first")},
     **{name: f"{name}_in" for name in ("range_to_text", "multirange_to_text", "text_to_tstzrange", "text_to_tstzmultirange")},
 }
 UDFS = re.compile(rf"\btg_({'|'.join(WITH_ZONE)})\(([^()]*)\)")

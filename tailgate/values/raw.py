@@ -16,9 +16,7 @@ import pyarrow as pa
 from tailgate.lake.types import Type
 from tailgate.values.numbers import general
 
-STRINGS = frozenset(
-    {"text", "varchar", "bpchar", "name", "unknown", "json", "jsonb", "uuid", "macaddr", "macaddr8", "bit", "varbit", "char", "jsonpath"}
-)
+STRINGS = frozenset("text varchar bpchar name unknown json jsonb uuid macaddr macaddr8 bit varbit char jsonpath regclass regtype".split())
 
 
 def stored(column: pa.Array | pa.ChunkedArray, type: Type) -> pa.Array:

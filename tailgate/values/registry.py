@@ -29,6 +29,7 @@ from tailgate.values.strings.bits import BITS
 from tailgate.values.strings.byte_strings import BYTEA
 from tailgate.values.strings.json_texts import JSON
 from tailgate.values.strings.jsonb import JSONB
+from tailgate.values.strings.registered import OBJECT
 from tailgate.values.strings.single_bytes import SINGLE_BYTE
 from tailgate.values.strings.strings import CHARACTER, NAME, TEXT, VARCHAR
 from tailgate.values.strings.uuids import UUID
@@ -49,6 +50,8 @@ CODECS: dict[str, Codec] = {
     "int4": INTEGER,
     "int8": BIGINT,
     "oid": OID,
+    "regclass": OBJECT,
+    "regtype": OBJECT,
     "float4": REAL,
     "float8": DOUBLE_PRECISION,
     "numeric": NUMERIC,

@@ -21,6 +21,7 @@ from tailgate.lake.types import FACTS, EnumType, Field, Type
 from tailgate.sinks.formats import avro, jsons
 from tailgate.values.numeric.scales import scale_of
 from tailgate.values.registry import read_text, text_writer
+from tailgate.values.strings.registered import REGISTERED
 
 
 def test_debezium_schema_is_materializes() -> None:
@@ -101,7 +102,10 @@ TYPES: list[tuple[Type, Any]] = [
     (types.numeric(0), {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 0}),
     (MOOD, "string"),
     (types.UUID, {"type": "string", "logicalType": "uuid"}),
-    *((Type(name), "string") for name in ("inet", "cidr", "macaddr", "macaddr8", "bit", "varbit", "timetz", "char", "money", "jsonpath")),
+    *(
+        (Type(name), "string")
+        for name in ("inet", "cidr", "macaddr", "macaddr8", "bit", "varbit", "timetz", "char", "money", "jsonpath", *REGISTERED)
+    ),
     *((Type(name), "string") for name in ALL_RANGES),
     (types.JSON, {"type": "string", "connect.name": "io.debezium.data.Json"}),
     (types.JSONB, {"type": "string", "connect.name": "io.debezium.data.Json"}),
@@ -151,6 +155,8 @@ PRINTED = {
     "timetz": ["00:00:00+00", "12:34:56.5-03:30"],
     "money": ["$0.00", "-$1,234.56"],
     "jsonpath": ['$."a"'],
+    "regclass": ["123456"],
+    "regtype": ["integer", "text[]"],
     "int4range": ["empty", "[1,5)"],
     "int8range": ["(,)"],
     "numrange": ["(1.50,2]"],
@@ -233,6 +239,8 @@ def expected_value(type: Type, value: Any) -> Any:
         return datetime(2000, 1, 1, seconds // 3600, seconds // 60 % 60, seconds % 60, micros).time()
     if type.name == "timestamp":
         return value.replace(tzinfo=timezone.utc)
+    if type.name in REGISTERED:
+        return text_writer(type)(value.encode()).decode()
     if type.name in PRINTED and not isinstance(value, str):
         return text_writer(type)(value).decode()
     if type.name == "uuid":

@@ -10,6 +10,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_network
 from typing import Any
 
 from tailgate.lake.ranges import MULTIRANGE_OF
+from tailgate.lake.types import BY_OID
 
 LETTERS = "abcABCxyzXYZ0129 ,.;:%_-'\"()[]{}+*/=<>äßé日😀"
 WORDS = ("a", "b", "c", "ab", "é", "1", "12", "x y", "true", "null")
@@ -154,6 +155,8 @@ GENERATORS: dict[str, Callable[[random.Random], str]] = {
     "name": _text(8),
     "money": lambda rng: f"{rng.choice((rng.randint(-(10**6), 10**6), rng.randint(-(2**62), 2**62))) / 100:.2f}",
     "char": lambda rng: chr(rng.randrange(32, 127)),
+    "regclass": lambda rng: str(rng.randrange(2**28, 2**32)),
+    "regtype": lambda rng: rng.choice((str(rng.choice(list(BY_OID.values()))), str(rng.randrange(2**28, 2**32)))),
     "jsonpath": lambda rng: rng.choice(("$", "$", "strict $")) + "".join(rng.choice(STEPS) for _ in range(rng.randrange(5))),
     "bytea": _bytes,
     "date": _date,

@@ -84,6 +84,7 @@ def pgcrypto(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
 def case_of(function: Function, seed: int) -> Case:
     names = list(NAMES[: len(function.arguments)])
+    types = tuple(map(declared, function.arguments))
     name, _, unit = function.name.partition(":")
     match function.kind:
         case "operator":
@@ -101,6 +102,8 @@ def case_of(function: Function, seed: int) -> Case:
                 text = CALLS[function.name]
             elif name == "extract":
                 text = f"extract({unit} FROM a)"
+                if unit == "julian" and types != (Type("date"),):  # a numeric with a scale in each row
+                    text += "::text"
             elif name == "position":
                 text = "position(b IN a)"
             elif unit:
@@ -112,7 +115,6 @@ def case_of(function: Function, seed: int) -> Case:
     keywords = {"~~": "LIKE", "~~*": "ILIKE", "!~~": "NOT LIKE", "!~~*": "NOT ILIKE"}
     if function.name in keywords:
         text = f"a {keywords[function.name]} b"
-    types = tuple(map(declared, function.arguments))
     rows = lists(function, random.Random(f"{seed}{function}"))
     return Case(function, text, types, tuple(rows))
 

@@ -93,6 +93,14 @@ DIFFERENT: dict[str, str] = {
     "INSERT INTO t (id) VALUES (2147483647 + 1)": "message",
     "INSERT INTO kinds (i4) VALUES (2147483647 + 1)": "message",
     "CREATE TABLE bad (a int CHECK (generate_series(1, a) > 1))": "hint",
+    **dict.fromkeys(
+        (
+            """SELECT jsonb_path_query('"2024-02-30"', '$.datetime()')""",
+            """SELECT jsonb_path_query('"10:00:00+16"', '$.datetime()')""",
+            """SELECT jsonb_path_query('["2024-01-01 00:00:00+00"]', '$[*].datetime() ? (@ <= "2024-01-01".datetime())')""",
+        ),
+        "hint",
+    ),
     "SELECT (1000 / 3.0)::numeric(4, 2)": "detail",
     "UPDATE n SET c = a WHERE id = 3": "detail",
     "SELECT x::numeric(60, 58) AS x FROM (VALUES (1.25), (200)) AS v(x)": "detail",

@@ -70,7 +70,7 @@ def is_catalog_query(tree: exp.Expr, catalog: Catalog) -> bool:
 
 
 def _calls_of_session(tree: exp.Expr) -> bool:
-    """Tells whether a query calls a function of advisory locks or of sequences, whose argument may be cast to regclass."""
+    """Tells whether a query calls a function of advisory locks or of sequences, whose argument may be cast to regclass, or pg_typeof."""
     return any(call.name.lower() in SESSION_FUNCTIONS for call in tree.find_all(exp.Anonymous))
 
 
@@ -101,7 +101,7 @@ def _is_system(node: exp.Expr) -> bool:
             return False
 
 
-SESSION_FUNCTIONS = {*SEQUENCE_FUNCTIONS, *ACTIONS}
+SESSION_FUNCTIONS = {*SEQUENCE_FUNCTIONS, *ACTIONS, "pg_typeof"}
 SIGNATURES = {key: (types, result) for key, (types, result, _) in Functions().all.items()}
 NAMES = frozenset(SIGNATURES) | {(name, 0) for name in LISTED}
 

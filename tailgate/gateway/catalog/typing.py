@@ -38,7 +38,7 @@ TOLD = {
     "void": (2278, 4, "text"),
     "record": (2249, -1, "text"),
 }
-TOLD_ARRAYS = {"aclitem": 1034, "regtype": 2211, "record": 2287}
+TOLD_ARRAYS = {"aclitem": 1034, "regclass": 2210, "regtype": 2211, "record": 2287}
 
 
 @dataclass(frozen=True, slots=True)

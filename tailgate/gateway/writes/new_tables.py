@@ -13,7 +13,7 @@ from tailgate.gateway.writes.plans import WithPlan, parameter_types, with_plan
 from tailgate.gateway.writes.rows.query import Query, numbered
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.names import Name, quoted
-from tailgate.lake.errors import DuplicateColumn, InvalidTableDefinition, SyntaxError_
+from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, InvalidTableDefinition, SyntaxError_
 from tailgate.lake.types import TEXT, Field, Type
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query
@@ -101,4 +101,6 @@ def _stored_type(column: str, type: Type) -> Type:
             return replace(TEXT, is_array=type.is_array, multidimensional=type.multidimensional)
         case "record" if type.composite is None:
             raise InvalidTableDefinition(f'column "{column}" has pseudo-type {type}')
+        case "regclass" | "regtype":
+            raise FeatureNotSupported(f'column "{column}" of type {type} is not supported', hint="Cast it to text.")
     return stored_type(type)

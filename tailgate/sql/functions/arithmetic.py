@@ -15,6 +15,12 @@ from tailgate.sql.numeric_types import common_scale, product_scale, quotient_sca
 INTEGERS = ("int2", "int4", "int8")
 FLOATS = ("float4", "float8")
 SPARK = {"int2": "SMALLINT", "int4": "INT", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE"}
+# of general numerics in DuckDB: a quotient's scale is computed once, and used several times
+DIVISION = (
+    "list_transform(list_transform([{'a': %s, 'b': %s}],"
+    " lambda tg_q: {'a': tg_q.a, 'b': tg_q.b, 's': tg_general_quotient_scale(tg_q.a, tg_q.b)}),"
+    " lambda tg_q: tg_general_divide_any(tg_q.a, tg_q.b, tg_q.s))[1]"
+)
 DUCKDB = {"int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE"}
 
 
@@ -34,7 +40,7 @@ def _integers() -> list[Function]:
             _operator("&", t, "({0} & {1})", "({0} & {1})"),
             _operator("|", t, "({0} | {1})", "({0} | {1})"),
             _operator("#", t, "({0} ^ {1})", "xor({0}, {1})"),
-            Function("-", (t,), t, "(- {0})", "(- {0})", "prefix"),
+            Function("-", (t,), t, "(- {0})", f"(CAST(0 AS {DUCKDB[t]}) - {{0}})", "prefix"),  # DuckDB's error of - does not name the type
             Function("@", (t,), t, "abs({0})", "abs({0})", "prefix"),
             Function("~", (t,), t, "(~ {0})", f"CAST(~ {{0}} AS {DUCKDB[t]})", "prefix"),
             Function("abs", (t,), t, "abs({0})", "abs({0})"),

@@ -21,6 +21,7 @@ ROWS = (
     Function("length", (B, T), N, "length(tg_convert_from({0}, {1}))", "CAST(length(tg_convert_from({0}, {1})) AS INTEGER)"),
     udf("convert_from", (B, T), T),
     udf("convert_to", (T, T), B),
+    udf("convert", (B, T, T), B),
     udf("encode", (B, T), T),
     udf("decode", (T, T), B),
     *(udf(f"sha{bits}", (B,), B) for bits in (224, 256, 384, 512)),

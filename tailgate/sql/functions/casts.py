@@ -13,6 +13,7 @@ from tailgate.lake.types import MICROSECONDS
 from tailgate.sql.functions.arithmetic import DUCKDB, OVERFLOW, SPARK, UNDERFLOW
 from tailgate.sql.functions.entry import Context, Function, ResultType, duckdb_error, spark_error, strict
 from tailgate.sql.numeric_types import integer, of_digits
+from tailgate.values.strings.registered import OID_DIGITS, REGISTERED
 
 ORDER = ("int2", "int4", "int8", "numeric", "float4", "float8")  # each is cast implicitly to those after it
 
@@ -76,6 +77,7 @@ TO_TEXT: dict[str, tuple[str, str]] = {
     "inet": ("tg_inet_to_text({0})",) * 2,
     "cidr": ("tg_inet_to_text({0})",) * 2,
     "char": ("tg_char_to_text({0})",) * 2,
+    **dict.fromkeys(REGISTERED, (f"substring({{0}}, {OID_DIGITS + 1})",) * 2),
     **dict.fromkeys(RANGES, ("tg_range_to_text({0})",) * 2),
     **dict.fromkeys(MULTIRANGES, ("tg_multirange_to_text({0})",) * 2),
     **dict.fromkeys(("uuid", "macaddr", "macaddr8", "bit", "varbit", "json", "jsonb", "jsonpath"), ("{0}", "{0}")),
@@ -204,6 +206,15 @@ BITS = (
     _cast("bit", "int4", "explicit", *("tg_bits_to_int4({0})",) * 2),
     _cast("bit", "int8", "explicit", *("tg_bits_to_int8({0})",) * 2),
 )
+OID_OF = f"CAST(substring({{0}}, 1, {OID_DIGITS}) AS BIGINT)"  # the oid of a regclass or regtype
+
+
+def _signed(oid: str) -> tuple[str, str]:
+    """Returns the templates of an oid as an integer of 32 bits."""
+    signed = f"CASE WHEN {oid} > 2147483647 THEN {oid} - 4294967296 ELSE {oid} END"
+    return f"CAST({signed} AS INT)", f"CAST({signed} AS INTEGER)"
+
+
 OTHERS = (
     _cast("bool", "int4", "explicit", "CAST({0} AS INT)", "CAST({0} AS INTEGER)"),
     _cast("int4", "bool", "explicit", "({0} <> 0)", "({0} <> 0)"),
@@ -219,12 +230,14 @@ OTHERS = (
         for t in ("int2", "int4")
     ),
     _cast("oid", "int8", "assignment", "{0}", "{0}"),
+    *(_cast(t, "oid", "implicit", OID_OF, OID_OF) for t in REGISTERED),
+    *(_cast(t, "int8", "assignment", OID_OF, OID_OF) for t in REGISTERED),
+    *(_cast(t, "int4", "assignment", *_signed(OID_OF)) for t in REGISTERED),
     _cast(
         "oid",
         "int4",
         "assignment",
-        "CAST(CASE WHEN {0} > 2147483647 THEN {0} - 4294967296 ELSE {0} END AS INT)",
-        "CAST(CASE WHEN {0} > 2147483647 THEN {0} - 4294967296 ELSE {0} END AS INTEGER)",
+        *_signed("{0}"),
     ),
 )
 

@@ -6,8 +6,9 @@ statement; a materialized view can only compare them with timestamps of its rows
 
 from __future__ import annotations
 
+from tailgate.sql.functions.arithmetic import DIVISION
 from tailgate.sql.functions.entry import Function, duckdb_error, strict, udf
-from tailgate.sql.numeric_types import DIGITS, of_digits
+from tailgate.sql.numeric_types import DIGITS, always_general, of_digits
 
 T = "text"
 INTERVAL_UNITS = (
@@ -124,10 +125,8 @@ def _field(unit: str, source: str, scale: int, duckdb: str) -> list[Function]:
     ]
 
 
-def _or_infinity(finite: str, part: str, middle: str) -> str:
-    infinite = " ".join(
-        f"WHEN {{0}} {sign} {middle} THEN CAST('{text}' AS DOUBLE)" for sign, text in ((">", "Infinity"), ("<", "-Infinity"))
-    )
+def _or_infinity(finite: str, part: str, middle: str, literal: str = "CAST('{}' AS DOUBLE)") -> str:
+    infinite = " ".join(f"WHEN {{0}} {sign} {middle} THEN {literal.format(text)}" for sign, text in ((">", "Infinity"), ("<", "-Infinity")))
     return f"(CASE WHEN {finite} THEN {part} {infinite} END)"
 
 
@@ -151,6 +150,8 @@ def _fields() -> list[Function]:
                 unit, source, 0 if days else scale, duckdb.replace("{x}", "{0}" if source == "date" else "CAST({0} AS TIMESTAMP)")
             )
     rows += _field("julian", "date", 0, f"({{0}} - DATE '1970-01-01' + {JULIAN})")
+    for source in ("timestamp", "timestamptz"):
+        rows += _julian(source)
     for source, units in (("interval", (*INTERVAL_UNITS, "epoch")), ("time", CLOCK_UNITS), ("timetz", (*CLOCK_UNITS, *ZONE_UNITS))):
         for unit in units:
             type_of = of_digits(FIELD_DIGITS, SCALES.get(unit, 0))
@@ -170,6 +171,40 @@ def _fields() -> list[Function]:
             casts = f"CAST({spark} AS {type})", f"CAST({duckdb} AS {type})"
             rows.append(Function(f"{name}:{unit}", ("timestamptz",), result, *casts, note="at UTC"))
     return rows
+
+
+def _julian(source: str) -> list[Function]:
+    """Returns the entries of the Julian day of a timestamp, with the fraction of the day that has passed."""
+    local, is_finite = "CAST({0} AS TIMESTAMP)", "tg_is_finite_timestamp({0})"
+    spark_days = f"CAST(datediff(tg_timestamp_to_date({{0}}), DATE'1970-01-01') + {JULIAN} AS BIGINT)"
+    duckdb_days = f"CAST(CAST({local} AS DATE) - DATE '1970-01-01' + {JULIAN} AS BIGINT)"
+    spark_micros, duckdb_micros = f"pmod(unix_micros({local}), {DAY})", f"((epoch_us({local}) % {DAY} + {DAY}) % {DAY})"
+    middle = f"{source.upper()} '2000-01-01'"
+    spark_fraction = f"tg_general_divide(tg_integer_to_general({spark_micros}), tg_integer_to_general(CAST({DAY} AS BIGINT)))"
+    duckdb_fraction = DIVISION % (f"tg_integer_to_general({duckdb_micros})", f"tg_integer_to_general({DAY})")
+    numerics = (
+        f"tg_general_add(tg_integer_to_general({spark_days}), {spark_fraction})",
+        f"tg_general_add_any(tg_integer_to_general({duckdb_days}), {duckdb_fraction})",
+    )
+    floats = tuple(
+        f"(CAST({days} AS DOUBLE) + ({seconds} + ({micros} % 1000000) / CAST(1000000 AS DOUBLE)) / CAST(86400 AS DOUBLE))"
+        for days, seconds, micros in (
+            (spark_days, f"{spark_micros} div 1000000", spark_micros),
+            (duckdb_days, f"{duckdb_micros} // 1000000", duckdb_micros),
+        )
+    )
+    note, general, float = "at UTC" if source == "timestamptz" else "", "tg_text_to_general('{}')", "CAST('{}' AS DOUBLE)"
+    return [
+        Function(
+            f"{name}:julian",
+            (source,),
+            result,
+            _or_infinity(is_finite, values[0], SPARK_MIDDLE[source], infinity),
+            _or_infinity("isfinite({0})", values[1], middle, infinity),
+            note=note,
+        )
+        for name, result, values, infinity in (("extract", always_general, numerics, general), ("date_part", "float8", floats, float))
+    ]
 
 
 JULIAN = 2_440_588  # the Julian day of 1970-01-01

@@ -4,7 +4,7 @@ Operators and casts are entries too. In the SQL templates, `{0}`, `{1}` and so o
 arguments, which are in parentheses if necessary and have exactly the entry's argument types.
 `{type}` is the result type in the engine's spelling, `{scale}` the scale of a numeric result,
 `{long0}` argument 0, cast so that DuckDB computes the result in 128 bits if it needs them,
-`{scale0}` the scale of argument 0, and `{name0}` the name of its type.
+`{scale0}` the scale of argument 0, `{name0}` the name of its type, and `{registered0}` its type as a regtype.
 """
 
 from __future__ import annotations

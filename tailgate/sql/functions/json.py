@@ -6,6 +6,7 @@ json has no comparisons.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tailgate.lake.ranges import ALL_RANGES
 from tailgate.sql.functions.casts import OUTPUT, TO_TEXT
@@ -34,7 +35,7 @@ def _to_jsonb() -> list[Function]:
         rows.append(Function("to_jsonb", (t,), J, *TO_TEXT[t]))
     for t in ("text", "varchar", "name", "uuid", "macaddr", "macaddr8", "bit", "varbit", "jsonpath"):
         rows.append(_both("to_jsonb", (t,), J, "tg_jsonb_of_text({0})"))
-    for t in ("time", "timetz", "interval", "bytea", "inet", "cidr", "char", "money", *ALL_RANGES):
+    for t in ("time", "timetz", "interval", "bytea", "inet", "cidr", "char", "money", "regclass", "regtype", *ALL_RANGES):
         spark, duckdb = (OUTPUT[t].spark, OUTPUT[t].duckdb) if t in OUTPUT else TO_TEXT[t]
         rows.append(Function("to_jsonb", (t,), J, f"tg_jsonb_of_text({spark})", f"tg_jsonb_of_text({duckdb})"))
     for t in ("float4", "float8", "timestamp", "timestamptz", "date"):
@@ -158,7 +159,13 @@ def _paths() -> list[Function]:
     for call, result in (("exists", "bool"), ("match", "bool"), ("query", J), ("query_array", J), ("query_first", J)):
         for count, rest in ((2, "'{}', false"), (3, "{2}, false"), (4, "{2}, {3}")):
             arguments = (J, "jsonpath", J, "bool")[:count]
-            rows.append(row(f"jsonb_path_{call}", arguments, result, call, rest, "set" if call == "query" else "function"))
+            function = row(f"jsonb_path_{call}", arguments, result, call, rest, "set" if call == "query" else "function")
+            in_zone = function.duckdb.replace(f"tg_jsonb_path_{call}(", f"tg_jsonb_path_{call}_tz(")
+            outputs = tuple((f"{name}_tz", type) for name, type in function.outputs)
+            rows.append(function)
+            rows.append(
+                replace(function, name=f"{function.name}_tz", spark="", duckdb=in_zone, volatility="stable", note="at UTC", outputs=outputs)
+            )
     return rows
 
 

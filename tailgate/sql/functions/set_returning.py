@@ -13,7 +13,7 @@ from tailgate.sql.functions.entry import Function, duckdb_error, spark_error
 from tailgate.sql.numeric_types import series
 
 DAY = 86_400_000_000  # microseconds
-ELEMENTS = tuple(t for t in FACTS if t not in ("unknown", "record", "name", "oid"))
+ELEMENTS = tuple(t for t in FACTS if t not in ("unknown", "record", "name", "oid", "regclass", "regtype"))
 
 
 def _set(name: str, arguments: tuple[str, ...], result: str, spark: str, duckdb: str, *outputs: tuple[str, str]) -> Function:

@@ -66,6 +66,10 @@ FIELD = "WHEN {1} = '' THEN CASE WHEN {2} IN (1, -1) THEN {0} ELSE '' END ELSE s
 SPLIT_SPARK = strict(f"CASE WHEN {{2}} = 0 THEN {spark_error('22023', ZERO_FIELD)} {FIELD}", 3)
 SPLIT_DUCKDB = strict(f"CASE WHEN {{2}} = 0 THEN {duckdb_error('22023', ZERO_FIELD)} {FIELD}", 3)
 
+ICU_KEY = Function("icu_sort_key", (T, T), T, "", "icu_sort_key({0}, {1})")  # a key in ICU's order of a locale
+# pg_typeof() in views, as those of earlier versions have it
+TYPE_NAME = Function("pg_typeof", ("any",), T, "'{name0}'", "CASE WHEN {0} IS NULL THEN '{name0}' ELSE '{name0}' END", strict=False)
+
 ROWS = (
     Function("||", (T, T), T, "concat({0}, {1})", "({0} || {1})", "operator"),
     *(Function("||", (T, t), T, f"concat({{0}}, {_of(spark, 1)})", f"({{0}} || {_of(duckdb, 1)})", "operator")
@@ -120,8 +124,8 @@ ROWS = (
     Function("quote_nullable", (T,), T, "coalesce(tg_quote_literal({0}), 'NULL')", "coalesce(tg_quote_literal({0}) || '', 'NULL')",
         strict=False),
     # DuckDB: the argument may be the only place of a parameter
-    Function("pg_typeof", ("any",), T, "'{name0}'", "CASE WHEN {0} IS NULL THEN '{name0}' ELSE '{name0}' END",
-        strict=False, note="the result is text, not regtype"),
+    Function("pg_typeof", ("any",), "regtype", "'{registered0}'", "CASE WHEN {0} IS NULL THEN '{registered0}' ELSE '{registered0}' END",
+        strict=False, note="in views, the result is text"),
     Function("gen_random_uuid", (), "uuid", "", "CAST(gen_random_uuid() AS VARCHAR)", volatility="volatile"),
     Function("uuid_generate_v4", (), "uuid", "", "CAST(gen_random_uuid() AS VARCHAR)", volatility="volatile"),
     Function("try", ("anyelement",), "anyelement", "tg_try({0})", "TRY({0})", strict=False),

@@ -17,8 +17,29 @@ from tailgate.sql.lexer.tokens import Cursor, Token
 E = TypeVar("E", bound=exp.Expr)
 # collations that compare bytes, as all texts are compared
 COLLATIONS = frozenset(("C", "POSIX", "default", "ucs_basic"))
+COLLATION_HINT = 'Texts are compared as bytes, as in "C". Only ORDER BY of a query can sort by ICU: ORDER BY name COLLATE "en-x-icu".'
 # collations of libraries, which a PostgreSQL may have: en_US, de_AT.utf8, und-x-icu
 _LOCALE = re.compile(r"C\.(utf8|UTF-8)|[a-z]{2,3}_[A-Z]{2}(@\w+)?(\.[\w-]+)?(@\w+)?|[\w-]+-x-icu")
+
+_ICU = re.compile(r"([a-z]{2,3})(-[A-Z][a-z]{3})?(-[A-Z]{2})?-x-icu")
+# languages of ICU's collations, by which ORDER BY of a query can sort; und is that of all others
+_ICU_LANGUAGES = frozenset(
+    """
+    af am ar as az be bg bn bo br bs ca ceb chr cs cy da de dsb dz ee el en eo es et fa ff fi fil fo fr fy ga gl gu ha haw he hi hr hsb hu
+    hy id ig is it ja ka kk kl km kn ko kok ku ky lb lkt ln lo lt lv mk ml mn mr ms mt my nb ne nl nn om or pa pl ps pt ro ru se si sk sl
+    smn sq sr sv sw ta te th tk to tr ug uk und ur uz vi wae wo yi yo yue zh zu
+    """.split()
+)
+
+
+def icu_locale(collation: str) -> str | None:
+    """Returns ICU's name of the locale of a collation, or None if ORDER BY cannot sort by it.
+
+    >>> icu_locale("de-AT-x-icu"), icu_locale("und-x-icu"), icu_locale("C")
+    ('de_AT', 'und', None)
+    """
+    match = _ICU.fullmatch(collation)
+    return collation.removesuffix("-x-icu").replace("-", "_") if match is not None and match[1] in _ICU_LANGUAGES else None
 
 
 def check_collation(name: str, at: int | None) -> None:
@@ -26,7 +47,7 @@ def check_collation(name: str, at: int | None) -> None:
     if name in COLLATIONS:
         return
     if _LOCALE.fullmatch(name):
-        raise FeatureNotSupported(f'collation "{name}" is not supported', hint='Texts are compared as bytes, as in "C".', position=at)
+        raise FeatureNotSupported(f'collation "{name}" is not supported', hint=COLLATION_HINT, position=at)
     raise UndefinedObject(f'collation "{name}" for encoding "UTF8" does not exist', position=at)
 
 

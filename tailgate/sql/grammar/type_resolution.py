@@ -8,16 +8,17 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, Syn
 from tailgate.lake.intervals import FIELDS, FULL_PRECISION
 from tailgate.lake.types import FACTS, MICROSECONDS, NUMERIC_PRECISION, EnumType, Type
 from tailgate.sql.grammar.names import position
+from tailgate.values.strings.registered import REGISTERED
 
 # PostgreSQL's types that Tailgate does not support
 KNOWN = frozenset(
     """
-    xml point line lseg box path polygon circle tsvector tsquery regclass regtype regproc regprocedure regoper regoperator regnamespace
+    xml point line lseg box path polygon circle tsvector tsquery regproc regprocedure regoper regoperator regnamespace
     regrole regconfig regdictionary regcollation xid cid tid pg_lsn oidvector int2vector hstore citext serial bigserial smallserial any
     anyelement anyarray
     """.split()
 )
-WITHOUT_NAME = ("record", "unknown", "enum")  # internal names of types that no statement can name
+WITHOUT_NAME = ("record", "unknown", "enum", *REGISTERED)  # types that no statement can name, except in casts of constants
 SYSTEM = "pg_catalog"  # the schema of PostgreSQL's types
 LENGTHS_MAX = 10485760  # characters of varchar and bpchar, as in PostgreSQL
 BITS_MAX = 8 * LENGTHS_MAX  # of bit and varbit

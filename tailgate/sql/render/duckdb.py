@@ -16,7 +16,7 @@ from typing_extensions import assert_never
 
 from tailgate.lake.catalog.schemas import is_system
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.types import WEIGHT
+from tailgate.lake.types import WEIGHT, Field
 from tailgate.sql.compute.series import SERIES_MAX
 from tailgate.sql.plan import (
     AggregateCall,
@@ -201,7 +201,7 @@ class _Renderer:
             case UnionAll(inputs=inputs):
                 return " UNION ALL ".join(f"(SELECT * FROM {self._from(i)})" for i in inputs)
             case Sort(input=input, keys=sort_keys):
-                return f"SELECT * FROM {self._from(input)}{order_by(sort_terms(sort_keys, self.scalar))}"
+                return f"SELECT * FROM {self._from(input)}{order_by(sort_terms(sort_keys, self.sorted_by))}"
             case Limit():
                 return self._limit(plan)
             case Recursive():
@@ -301,7 +301,7 @@ class _Renderer:
     def _top(self, plan: TopK) -> str:
         width = len(plan.input.columns)
         split = f"PARTITION BY {', '.join(map(self.scalar, plan.keys))} " if plan.keys else ""
-        number = f"row_number() OVER ({split}{self._all_in_order(plan.order, width)})"
+        number = f"row_number() OVER ({split}{self._all_in_order(plan.order, plan.input.columns)})"
         skipped = f"coalesce({_rows('OFFSET', '2201X', self.scalar(plan.offset))}, 0)" if plan.offset is not None else "0"
         conditions = [f"number > {skipped}"]
         if plan.count is not None:
@@ -309,22 +309,28 @@ class _Renderer:
             last = f"{skipped} + {count}"
             within = f"number <= {last}"
             if plan.ties:
-                number += f" AS number, rank() OVER ({split}{order_by(sort_terms(plan.order, self.scalar))})"
+                number += f" AS number, rank() OVER ({split}{order_by(sort_terms(plan.order, self.sorted_by))})"
                 within = f"place <= {last} AND {count} > 0"
             conditions.append(f"({count} IS NULL OR {within})")
         name = "place" if plan.ties and plan.count is not None else "number"
         numbered = f"SELECT *, {number} AS {name} FROM {self._from(plan.input)}"
         return f"SELECT {columns(width) or '1 AS nothing'} FROM ({numbered}) WHERE {' AND '.join(conditions)}"
 
-    def _all_in_order(self, keys: tuple[SortKey, ...], width: int) -> str:
+    def _all_in_order(self, keys: tuple[SortKey, ...], columns: tuple[Field, ...]) -> str:
         """Returns an ORDER BY that breaks ties by all columns, because a limit must be deterministic."""
-        return order_by([*sort_terms(keys, self.scalar), *(f"c{i} ASC NULLS LAST" for i in range(width))])
+        ties = (self.sorted_by(Column(i, column.type)) for i, column in enumerate(columns))
+        return order_by([*sort_terms(keys, self.sorted_by), *(f"{tie} ASC NULLS LAST" for tie in ties)])
+
+    def sorted_by(self, s: Scalar) -> str:
+        """Returns the SQL of a sort key. DuckDB reads a column that is one from the keys, which have no -0."""
+        text = self.scalar(s)
+        return f"({text} + 0)" if s.type.name in ("float4", "float8") and not s.type.is_array else text
 
     def _limit(self, plan: Limit) -> str:
         text = f"SELECT * FROM {self._from(plan.input)}"
         if isinstance(plan.input, Sort):
             sort = plan.input
-            text = f"SELECT * FROM {self._from(sort.input)}{self._all_in_order(sort.keys, len(sort.columns))}"
+            text = f"SELECT * FROM {self._from(sort.input)}{self._all_in_order(sort.keys, sort.columns)}"
         if plan.count is not None:
             text += f" LIMIT {_rows('LIMIT', '2201W', self.scalar(plan.count))}"
         if plan.offset is not None:

@@ -47,7 +47,7 @@ SETTINGS = (
 MARK = re.compile(r"\[([0-9A-Z]{5})\] (.*?)(?:\n|$)", re.S)
 TO_INTEGER = re.compile(r"to type (INT16|INT32|INT64)\b")
 TO_DECIMAL = re.compile(r"to (?:type )?DECIMAL\((\d+),(\d+)\)")
-DIVISION = re.compile(r"Overflow in division of (-\d+)")
+OF_LEAST = re.compile(r"Overflow (?:in division of |on abs\()(-\d+)")
 LEAST = {str(-(2**15)): "smallint", str(-(2**31)): "integer"}
 INTEGERS = {"INT16": "smallint", "INT32": "integer", "INT64": "bigint"}
 
@@ -208,7 +208,7 @@ def error_of(error: duckdb.Error) -> TailgateError:
         for word, name in INTEGERS.items():
             if word in first:
                 return NumericValueOutOfRange(f"{name} out of range")
-        if match := DIVISION.search(first):
+        if match := OF_LEAST.search(first):
             return NumericValueOutOfRange(f"{LEAST.get(match[1], 'bigint')} out of range")
         if "timestamp" in text.lower() or "date" in text.lower():
             return DatetimeFieldOverflow("timestamp out of range")

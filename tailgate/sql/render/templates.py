@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from tailgate.lake.types import DIMENSIONS_DUCKDB, DIMENSIONS_SPARK, Type
 from tailgate.sql.numeric_types import divisor
+from tailgate.values.strings import registered
 
 HOLE = re.compile(
-    r"\{(\d+|\*|\+|nulls|nonnulls|type|element|divisor|long0|precision\d*|scale\d*|name\d+|length|now|distinct|order|filter|present|others|values|(?:test|search|global|like|fits|path)\d+)\}"
+    r"\{(\d+|\*|\+|nulls|nonnulls|type|element|divisor|long0|precision\d*|scale\d*|name\d+|registered\d+|length|now|distinct|order|filter|present|others|values|(?:test|search|global|like|fits|path)\d+)\}"
 )
 
 
@@ -67,8 +68,9 @@ def fill_template(
         if fact in ("test", "search", "global", "like", "fits", "path"):
             assert pattern is not None
             return pattern(fact, int(index))
-        if fact == "name":
-            return str(replace(types[int(index)], modifiers=()))
+        if fact in ("name", "registered"):
+            type = replace(types[int(index)], modifiers=())
+            return (str(type) if fact == "name" else registered.stored(type.oid, str(type))).replace("'", "''")
         decimal = (types[int(index)] if index else result).decimal
         return str(decimal[0 if fact == "precision" else 1])
 

@@ -14,8 +14,7 @@ from tailgate.values.jsonpath.nodes import Node, Path, is_predicate
 from tailgate.values.numbers import numerics
 
 COMPARISONS = ("==", "!=", "<>", "<", ">", "<=", ">=")
-METHODS = ("abs", "size", "type", "floor", "double", "ceiling", "keyvalue")
-UNSUPPORTED_METHODS = ("datetime", "keyvalue")
+METHODS = ("abs", "size", "type", "floor", "double", "ceiling", "keyvalue", "datetime")
 FLAGS = "isxmq"
 LEVEL_MAX = 2**31 - 1
 LEVEL_DIGITS = len(str(LEVEL_MAX))
@@ -228,10 +227,11 @@ class _Parser:
         if token.kind not in ("word", "keyword", "string"):
             raise syntax_error(token.source)
         self.at += 1
-        if token.kind == "keyword" and self._is("(") and token.text in (*METHODS, "datetime"):
-            if token.text in UNSUPPORTED_METHODS:
-                raise FeatureNotSupported(f"jsonpath item method .{token.text}() is not supported")
+        if token.kind == "keyword" and self._is("(") and token.text in METHODS:
             self.at += 1
+            if token.text == "datetime" and self.token.kind == "string":
+                hint = "Without one, it reads dates and times in ISO forms."
+                raise FeatureNotSupported("a template of the jsonpath item method .datetime() is not supported", hint=hint)
             self._expect(")")
             return Node("method", token.text)
         return Node("key", token.name or token.text)

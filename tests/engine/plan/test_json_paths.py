@@ -57,6 +57,8 @@ $.a[$y]
 $[*] % 2
 1.50 * $.a - 2 / 3
 $.a.ceiling() + $.a.floor()
+$.keyvalue()
+$[*].keyvalue().value.keyvalue()
 """.strip().splitlines()
 
 

@@ -18,7 +18,7 @@ from tailgate.lake.errors import (
     UndefinedFunction,
     WrongObjectType,
 )  # fmt: skip
-from tailgate.lake.types import BOOL, FACTS, FLOAT8, JSON, JSONB, TEXT, UNKNOWN, Type
+from tailgate.lake.types import BOOL, FACTS, FLOAT8, JSON, JSONB, NUMERIC, TEXT, UNKNOWN, Type
 from tailgate.sql.binder import enums
 from tailgate.sql.binder.argument_lists import BUILDERS, bind_variadic, in_order
 from tailgate.sql.binder.context import ExpressionBinder
@@ -39,9 +39,11 @@ from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.casts import OUTPUT
 from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.functions.entry import Function
+from tailgate.sql.functions.text import TYPE_NAME
 from tailgate.sql.grammar.extensions import EXTENSIONS
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.type_resolution import WITHOUT_NAME
+from tailgate.sql.numeric_types import is_ad_hoc
 from tailgate.sql.plan import And, Call, Case, Coalesce, GreatestLeast, InList, IsNull, Literal, Not, Or, Parameter, Scalar
 from tailgate.sql.plan.rewriting import parts
 from tailgate.sql.plan.rows import ARRAY_LINES, is_row, of_row, unless_null
@@ -126,6 +128,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
     if name == "row_to_json" and 1 <= len(operands) <= 2 and is_row(operands[0].type):
         return _row_to_json(binder, operands, nodes, at)
     row = function(name, tuple(s.type for s in operands), at)
+    row = TYPE_NAME if name == TYPE_NAME.name and not is_ad_hoc() else row
     _check_row(binder, row, operands, at)
     return binder.call(row, operands, at)
 
@@ -339,7 +342,9 @@ def _nullif(binder: ExpressionBinder, nodes: list[exp.Expr], at: int | None) -> 
     value = operands[0]
     if not any(is_row(s.type) for s in operands):
         operands = list(arguments(operator("=", tuple(s.type for s in operands), at), operands, binder.parameters))
-        if not any({value.type.name, operands[0].type.name} <= family for family in FAMILIES):
+        if is_ad_hoc() and operands[0].type.name == "numeric":
+            value = cast(value, NUMERIC, binder.parameters, at)  # the comparison is of one scale, the value has its own
+        elif not any({value.type.name, operands[0].type.name} <= family for family in FAMILIES):
             value = operands[0]
     return Case(((binder.operate("=", operands, at), Literal(None, value.type)),), value, value.type)
 

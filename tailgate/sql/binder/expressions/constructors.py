@@ -17,6 +17,7 @@ from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.domains import in_domain
 from tailgate.sql.binder.enums import cast_type
 from tailgate.sql.binder.expressions.rows import bind_as
+from tailgate.sql.binder.registered.casts import bind_registered, is_registered
 from tailgate.sql.binder.types.coercion import STRINGS, bare_type, cast
 from tailgate.sql.binder.types.dimensions import with_dimensions
 from tailgate.sql.binder.types.literals import literal
@@ -24,7 +25,7 @@ from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.multidimensional import templates
 from tailgate.sql.grammar.names import check_collation, position
-from tailgate.sql.numeric_types import elements_may_be_general, is_maintained, may_be_general, of_elements
+from tailgate.sql.numeric_types import elements_may_be_general, is_ad_hoc, of_elements
 from tailgate.sql.plan import (
     Call,
     Case,
@@ -35,6 +36,8 @@ from tailgate.values.composites import dimensions
 
 
 def bind_cast(binder: ExpressionBinder, node: exp.Cast) -> Scalar:
+    if is_registered(node.args["to"]):
+        return bind_registered(binder, node)
     target, domain = cast_type(binder, node.args["to"])
     value = _cast(binder, node, target)
     return value if domain is None else in_domain(binder, value, domain, position(node))
@@ -51,11 +54,10 @@ def _cast(binder: ExpressionBinder, node: exp.Cast, target: Type) -> Scalar:
         return literal(node.this.this, target, position(node.this))  # 1e300 does not fit into numeric
     value = bind_as(binder, node.this, target)
     is_text = value.type == UNKNOWN or (value.type.name in STRINGS and not value.type.is_array)
-    is_ad_hoc = may_be_general() and not is_maintained()
     if target.is_array and is_text and elements_may_be_general() and target.element == NUMERIC:
         target = replace(GENERAL, is_array=True, multidimensional=target.multidimensional)
     # an array has the dimensions of the value, which a text tells when it is read
-    if target.is_array and (value.type.multidimensional or (is_text and value.type != UNKNOWN and is_ad_hoc)):
+    if target.is_array and (value.type.multidimensional or (is_text and value.type != UNKNOWN and is_ad_hoc())):
         target = target.array(multidimensional=True)
     return cast(value, target, binder.parameters, at)
 
@@ -113,10 +115,16 @@ def _of_arrays(arrays: list[Scalar], at: int | None) -> Scalar:
 
 def bind_collate(binder: ExpressionBinder, node: exp.Collate) -> Scalar:
     """Binds COLLATE. Raises 42804, 42704, and 0A000 for a collation that does not compare bytes."""
+    value = bind_text(binder, node)
+    check_collation(node.args["expression"].name, position(node))
+    return value
+
+
+def bind_text(binder: ExpressionBinder, node: exp.Collate) -> Scalar:
+    """Binds the text before COLLATE. Raises 42804."""
     value = binder.typed(node.this)
     if value.type.facts.category != "S":
         raise DatatypeMismatch(f"collations are not supported by type {bare_type(value.type)}", position=position(node))
-    check_collation(node.args["expression"].name, position(node))
     return value
 
 

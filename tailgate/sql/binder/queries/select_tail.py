@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from tailgate.lake.errors import DatatypeMismatch, InvalidColumnReference, SyntaxError_, TailgateError
-from tailgate.lake.types import BOOL, INT8, Field
+from tailgate.lake.types import BOOL, INT8, TEXT, Field
+from tailgate.sql.binder.expressions.constructors import bind_text
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.queries.output_columns import Output, by_name, by_number
@@ -20,7 +21,9 @@ from tailgate.sql.binder.types.comparability import require_equality, require_or
 from tailgate.sql.binder.types.overloads import operator
 from tailgate.sql.functions import windows
 from tailgate.sql.functions.entry import Function, duckdb_error, spark_error
-from tailgate.sql.grammar.names import position
+from tailgate.sql.functions.text import ICU_KEY
+from tailgate.sql.grammar.names import icu_locale, position
+from tailgate.sql.numeric_types import is_ad_hoc
 from tailgate.sql.plan import (
     And,
     Call,
@@ -64,11 +67,16 @@ def order_of(nodes: list[exp.Expr], outputs: list[Output], binder: Expressions, 
 
     Names and numbers refer to output columns first.
     """
-    pairs = []
+    pairs: Ordered = []
     for node in nodes:
         inner = node.this if isinstance(node, exp.Ordered) else node
         while isinstance(inner, exp.Paren):
             inner = inner.this
+        if clause == "ORDER BY" and isinstance(inner, exp.Collate) and is_ad_hoc() and (locale := icu_locale(inner.expression.name)):
+            text = bind_text(binder.within("ORDER BY"), inner)
+            # equal texts are only those with the same bytes
+            pairs += [(Call(ICU_KEY, (text, Literal(locale, TEXT)), TEXT), node), (text, node)]
+            continue
         output = by_name(inner, outputs, clause) or by_number(inner, outputs, clause)
         scalar = output.scalar if output is not None else binder.within("ORDER BY").typed(inner)
         (require_order if clause == "ORDER BY" else require_equality)(scalar.type, leftmost(inner))

@@ -8,23 +8,25 @@ Source: PostgreSQL 15, src/backend/utils/adt/jsonpath_exec.c.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import count
 from typing import Any
 
-from tailgate.lake.errors import TailgateError, UndefinedObject, of
-from tailgate.lake.types import FLOAT8
+from tailgate.lake.errors import TailgateError, UndefinedObject
+from tailgate.sql.compute.jsonb.layout import offset
+from tailgate.sql.compute.jsonb.path_methods import ARRAY, PathError, applied
+from tailgate.sql.compute.jsonb.path_times import Moment
+from tailgate.sql.compute.jsonb.path_times import order as order_of_times
+from tailgate.sql.compute.jsonb.path_times import read as read_time
 from tailgate.sql.compute.regexp import patterns
-from tailgate.values.codec.style import DEFAULT
 from tailgate.values.jsonpath.nodes import Node, Path
-from tailgate.values.numbers import floats
 from tailgate.values.numeric import arithmetic
 from tailgate.values.strings.jsonb import Json
 
-MEMBER, ARRAY, OBJECT, NUMBER = "2203A", "22039", "2203C", "2203B"  # not found
-SUBSCRIPT, SINGLETON, NON_NUMERIC = "22033", "22038", "22036"
+MEMBER, OBJECT, NUMBER = "2203A", "2203C", "2203B"  # not found
+SUBSCRIPT, SINGLETON = "22033", "22038"
 OPERATIONS = {
     "+": arithmetic.add,
     "-": arithmetic.subtract,
@@ -33,22 +35,17 @@ OPERATIONS = {
     "%": arithmetic.remainder,
 }
 INT_MAX = 2**31 - 1
+BASE_FACTOR = 10_000_000_000  # of the number of a base in the ids of keyvalue()
 INFINITE_LEVEL = 2**31
-
-
-class PathError(Exception):
-    """An error of the evaluation, which conditions and silent calls suppress."""
-
-    def __init__(self, sqlstate: str, message: str) -> None:
-        super().__init__(message)
-        self.error = of(sqlstate, message)
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
     """The place of an evaluation.
 
-    `forgiving`: missing members and elements do not fail. `size`: of the innermost array with subscripts.
+    `forgiving`: missing members and elements do not fail. `size`: of the innermost array with subscripts. `base`: the value that
+    contains the items, with its number; the objects that keyvalue() has made are numbered by `numbers`. `zone`: that of the
+    session, in functions that compare times with and without a zone.
     """
 
     path: Path
@@ -57,21 +54,25 @@ class Context:
     forgiving: bool
     current: Json = None
     size: int = -1
+    base: Json = None
+    base_number: int = 0
+    numbers: Iterator[int] = field(default_factory=lambda: count(2))
+    zone: str | None = None
 
     @property
     def lax(self) -> bool:
         return self.path.lax
 
 
-def items(path: Path, value: Json, variables: dict[str, Json]) -> Iterator[Json]:
+def items(path: Path, value: Json, variables: dict[str, Json], zone: str | None) -> Iterator[Json]:
     """Yields the items of a path. Raises PathError."""
-    context = Context(path, value, variables, path.lax, value)
-    return _items(context, path.item, value, context.lax)
+    context = Context(path, value, variables, path.lax, value, base=value, zone=zone)
+    return (item.text if isinstance(item, Moment) else item for item in _items(context, path.item, value, context.lax))
 
 
-def exists(path: Path, value: Json, variables: dict[str, Json]) -> bool:
+def exists(path: Path, value: Json, variables: dict[str, Json], zone: str | None) -> bool:
     """Returns whether a path has items. Raises PathError."""
-    return _has_items(Context(path, value, variables, path.lax, value), path.item, value)
+    return _has_items(Context(path, value, variables, path.lax, value, base=value, zone=zone), path.item, value)
 
 
 def _items(context: Context, node: Node, value: Json, unwrap: bool) -> Iterator[Json]:
@@ -87,10 +88,13 @@ def _chain(context: Context, nodes: tuple[Node, ...], value: Json, unwrap: bool)
         case "path":
             yield from _chain(context, (*node.arguments, *rest), value, unwrap)
         case "root":
-            yield from _following(context, rest, context.root)
+            yield from _following(replace(context, base=context.root, base_number=0), rest, context.root)
         case "current":
             yield from _following(context, rest, context.current)
-        case "null" | "true" | "false" | "number" | "string" | "variable" | "last":
+        case "variable":
+            of_variables = replace(context, base=context.variables, base_number=1)
+            yield from _following(of_variables, rest, _constant(context, node))
+        case "null" | "true" | "false" | "number" | "string" | "last":
             yield from _following(context, rest, _constant(context, node))
         case "arithmetic":
             for item in _arithmetic(context, node, value):
@@ -236,43 +240,22 @@ def _method(context: Context, nodes: tuple[Node, ...], value: Json, unwrap: bool
         return _of_elements(context, nodes, value)
     if name == "size" and not isinstance(value, list) and context.forgiving and not context.lax:
         return iter(())
-    return _following(context, rest, _applied(context, name, value))
+    if name == "keyvalue":
+        return _key_values(context, rest, value)
+    if name == "datetime":
+        return _following(context, rest, read_time(value))
+    if name == "type" and isinstance(value, Moment):
+        return _following(context, rest, value.type_name)
+    return _following(context, rest, applied(name, value, lax=context.lax))
 
 
-def _applied(context: Context, name: str, value: Json) -> Json:
-    match name:
-        case "type":
-            return type_name(value)
-        case "size":
-            if not isinstance(value, list) and not context.lax:
-                raise PathError(ARRAY, "jsonpath item method .size() can only be applied to an array")
-            return Decimal(len(value) if isinstance(value, list) else 1)
-        case "double":
-            return _double(value)
-    if not isinstance(value, Decimal):
-        raise PathError(NON_NUMERIC, f"jsonpath item method .{name}() can only be applied to a numeric value")
-    return {"abs": arithmetic.absolute, "floor": arithmetic.floor, "ceiling": arithmetic.ceiling}[name](value)
-
-
-def _double(value: Json) -> Json:
-    if not isinstance(value, Decimal | str):
-        raise PathError(NON_NUMERIC, "jsonpath item method .double() can only be applied to a string or numeric value")
-    try:
-        number = floats.read(value if isinstance(value, str) else f"{value:f}", FLOAT8, DEFAULT)
-    except TailgateError:
-        number = math.nan
-    if math.isfinite(number):
-        return value if isinstance(value, Decimal) else Decimal(f"{Decimal(f'{number:.15g}'):f}")
-    if isinstance(value, Decimal):
-        message = "numeric argument of jsonpath item method .double() is out of range for type double precision"
-    else:
-        message = "string argument of jsonpath item method .double() is not a valid representation of a double precision number"
-    raise PathError(NON_NUMERIC, message)
-
-
-def type_name(value: Json) -> str:
-    names: dict[type[Any], str] = {bool: "boolean", Decimal: "number", str: "string", list: "array", dict: "object"}
-    return names.get(type(value), "null")
+def _key_values(context: Context, rest: tuple[Node, ...], value: Json) -> Iterator[Json]:
+    if not isinstance(value, dict):
+        raise PathError(OBJECT, "jsonpath item method .keyvalue() can only be applied to an object")
+    id = Decimal(context.base_number * BASE_FACTOR + (offset(value, context.base) if value else 0))
+    for key, member in value.items():
+        item: Json = {"id": id, "key": key, "value": member}
+        yield from _following(replace(context, base=item, base_number=next(context.numbers)), rest, item)
 
 
 # --- conditions ----------------------------------------------------------------------------------
@@ -330,7 +313,7 @@ def _of_pairs(context: Context, node: Node, value: Json, right: Node | None) -> 
     holds, is_unknown = False, False
     for a in lefts:
         for b in rights:
-            result = _of_pair(node, a, b)
+            result = _of_pair(node, a, b, context.zone)
             if result is None and not context.lax:
                 return None
             if result and context.lax:
@@ -343,8 +326,11 @@ def _plain(context: Context, node: Node, value: Json) -> Iterator[Json]:
     return _items(context, node, value, context.lax)
 
 
-def _of_pair(node: Node, a: Json, b: Json) -> bool | None:
+def _of_pair(node: Node, a: Json, b: Json, zone: str | None) -> bool | None:
     match node.kind:
+        case "compare" if isinstance(a, Moment) and isinstance(b, Moment):
+            order = order_of_times(a, b, zone)
+            return None if order is None else _compared(node.text, Decimal(order), Decimal(0))
         case "compare":
             return _compared(node.text, a, b)
         case "starts":

@@ -128,6 +128,13 @@ def convert_to(text: str, encoding: str) -> bytes:
         raise UntranslatableCharacter(f'{character} has no equivalent in encoding "LATIN1"') from None
 
 
+@udf("bytea", "text", "text", to="bytea")
+def convert(data: bytes, source: str, destination: str) -> bytes:
+    codecs = _codec(source, "invalid source encoding name"), _codec(destination, "invalid destination encoding name")
+    text = convert_from(data, source)
+    return data if codecs[0] == codecs[1] else convert_to(text, destination)
+
+
 # --- digests -------------------------------------------------------------------------------------
 
 for _bits in (224, 256, 384, 512):

@@ -11,6 +11,7 @@ from decimal import Decimal
 from tailgate.lake.types import NUMERIC_PRECISION, Type
 from tailgate.sql.functions import ranges, set_returning
 from tailgate.sql.functions.aggregates import VARIANCES
+from tailgate.sql.functions.arithmetic import DIVISION
 from tailgate.sql.functions.arrays import ELEMENT, NULL_POSITION, NULL_THRESHOLDS, ROWS, WITHOUT_POSITION
 from tailgate.sql.functions.comparison import SIGNS, nested_duckdb
 from tailgate.sql.functions.entry import Function, duckdb_error, spark_error, strict
@@ -21,12 +22,6 @@ DIGITS_64 = 18  # of decimals that DuckDB computes as 64-bit integers
 DIGITS_DOUBLE = 14  # of numbers that a DOUBLE has with an error of less than a tenth of the last digit, also after a multiplication
 TEXT = "tg_general_to_text_any({0})"
 _BINARY = {"+": "add_any", "-": "subtract_any", "*": "multiply_any", "%": "remainder_any", "^": "power"}
-# a quotient's scale is computed once, and used several times
-DIVISION = (
-    "list_transform(list_transform([{'a': %s, 'b': %s}],"
-    " lambda tg_q: {'a': tg_q.a, 'b': tg_q.b, 's': tg_general_quotient_scale(tg_q.a, tg_q.b)}),"
-    " lambda tg_q: tg_general_divide_any(tg_q.a, tg_q.b, tg_q.s))[1]"
-)
 # the two parts of a quotient, of which the second one reads the first one as a column
 QUOTIENT_SCALE = Function("quotient_scale", (N, N), "int4", duckdb="tg_general_quotient_scale({0}, {1})", takes_general=True)
 DIVIDE = Function("divide", (N, N, "int4"), N, duckdb="tg_general_divide_any({0}, {1}, {2})", takes_general=True)

@@ -7,6 +7,7 @@ import java.math.RoundingMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 import tailgate.functions.json.JsonPath.Node;
@@ -31,6 +32,7 @@ final class JsonPathEvaluation {
   private static final long INFINITE_LEVEL = 1L << 31;
   private static final long READS_MAX = 200_000_000;  // characters that a regular expression reads
   private static final int DOUBLE_DIGITS = 15;
+  private static final long BASE_FACTOR = 10_000_000_000L;  // of the number of a base in the ids of keyvalue()
 
   /** An error that conditions and silent calls suppress. */
   static final class PathError extends RuntimeException {
@@ -47,18 +49,24 @@ final class JsonPathEvaluation {
     boolean accept(Object item);
   }
 
-  /** The place of an evaluation: the value of {@code @}, and the size of the innermost array with subscripts. */
-  private record Place(Object current, int size, boolean forgiving) {
-    Place at(Object item) { return new Place(item, size, forgiving); }
+  /**
+   * The place of an evaluation: the value of {@code @}, the size of the innermost array with subscripts, and
+   * the value that contains the items, with its number.
+   */
+  private record Place(Object current, int size, boolean forgiving, Object base, long baseNumber) {
+    Place at(Object item) { return new Place(item, size, forgiving, base, baseNumber); }
 
-    Place inside(int elements) { return new Place(current, elements, forgiving); }
+    Place inside(int elements) { return new Place(current, elements, forgiving, base, baseNumber); }
 
-    Place forgivingAll() { return new Place(current, size, true); }
+    Place forgivingAll() { return new Place(current, size, true, base, baseNumber); }
+
+    Place in(Object newBase, long number) { return new Place(current, size, forgiving, newBase, number); }
   }
 
   private final JsonPath path;
   private final Object root;
   private final Map<?, ?> variables;
+  private long lastNumber = 1;  // of the objects that keyvalue() has made
 
   JsonPathEvaluation(JsonPath path, Object root, Map<?, ?> variables) {
     this.path = path;
@@ -67,7 +75,9 @@ final class JsonPathEvaluation {
   }
 
   /** Passes the items of the path to a sink. Throws {@link PathError}. */
-  void items(Sink sink) { chain(new Place(root, -1, path.lax()), List.of(path.item()), root, path.lax(), sink); }
+  void items(Sink sink) { chain(start(), List.of(path.item()), root, path.lax(), sink); }
+
+  private Place start() { return new Place(root, -1, path.lax(), root, 0); }
 
   private boolean items(Place place, Node node, Object value, Sink sink) {
     return chain(place, List.of(node), value, path.lax(), sink);
@@ -100,7 +110,7 @@ final class JsonPathEvaluation {
         all.addAll(rest);
         return chain(place, all, value, unwrap, sink);
       }
-      case "root": return following(place, rest, root, sink);
+      case "root": return following(place.in(root, 0), rest, root, sink);
       case "current": return following(place, rest, place.current, sink);
       case "null": return following(place, rest, JsonbTree.NULL, sink);
       case "true": return following(place, rest, true, sink);
@@ -111,7 +121,7 @@ final class JsonPathEvaluation {
       case "variable": {
         Object variable = variables.get(node.text());
         if (variable == null) throw new SqlError("42704", "could not find jsonpath variable \"" + node.text() + "\"");
-        return following(place, rest, variable, sink);
+        return following(place.in(variables, 1), rest, variable, sink);
       }
       case "arithmetic": return arithmetic(place, node, value, item -> following(place, rest, item, sink));
       case "key": {
@@ -166,9 +176,25 @@ final class JsonPathEvaluation {
         boolean ofArrays = node.text().equals("type") || node.text().equals("size");
         if (unwrap && elements != null && !ofArrays) return ofElements(place, nodes, elements, sink);
         if (node.text().equals("size") && elements == null && place.forgiving && !path.lax()) return true;  // no item
+        if (node.text().equals("keyvalue")) return keyValues(place, rest, value, sink);
         return following(place, rest, applied(place, node.text(), value), sink);
       }
     }
+  }
+
+  private boolean keyValues(Place place, List<Node> rest, Object value, Sink sink) {
+    if (!(value instanceof Map<?, ?> map)) {
+      throw new PathError(OBJECT, "jsonpath item method .keyvalue() can only be applied to an object");
+    }
+    long id = map.isEmpty() ? 0 : place.baseNumber * BASE_FACTOR + JsonbLayout.offset(map, place.base);
+    for (Map.Entry<?, ?> member : map.entrySet()) {
+      Map<String, Object> item = new TreeMap<>(JsonbTree.KEY_ORDER);
+      item.put("id", new JsonNumber(String.valueOf(id)));
+      item.put("key", member.getKey());
+      item.put("value", member.getValue());
+      if (!following(place.in(item, ++lastNumber), rest, item, sink)) return false;
+    }
+    return true;
   }
 
   private static long level(String text) { return text.equals("-1") ? INFINITE_LEVEL : Long.parseLong(text); }
@@ -339,7 +365,7 @@ final class JsonPathEvaluation {
   }
 
   /** Returns whether the path has items. Throws {@link PathError}. */
-  boolean exists() { return hasItems(new Place(root, -1, path.lax()), path.item(), root); }
+  boolean exists() { return hasItems(start(), path.item(), root); }
 
   private Boolean exists(Place place, Node node, Object value) {
     try {

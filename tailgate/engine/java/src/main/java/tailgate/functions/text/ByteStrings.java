@@ -151,6 +151,12 @@ public final class ByteStrings {
     };
   }
 
+  /** Computes convert(bytea, source, destination). */
+  public static byte[] convert(byte[] bytes, UTF8String source, UTF8String destination) {
+    convertTo(UTF8String.EMPTY_UTF8, destination);  // checks the name
+    return convertTo(convertFrom(bytes, source), destination);
+  }
+
   private static String encodingName(UTF8String encoding) {
     return encoding.toString().toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]", "");
   }

@@ -1,0 +1,1 @@
+"""Types whose values are objects of the system catalog: regclass and regtype."""
