@@ -97,6 +97,7 @@ def test_columns_have_the_relation_that_they_come_from(live: Live) -> None:
         for query in (
             "select amount, id, id + 1 from v where id > 0 order by name limit 2",
             "select x.amount, y.id, 1 from v x join v y using (id)",
+            "select amount, id, count(*) from v group by id, amount order by 2 limit 2",
         ):
             for values in ((), (b"1",)):
                 result = connection.pgconn.exec_params((query + (" offset $1" if values else "")).encode(), values)

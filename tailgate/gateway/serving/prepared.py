@@ -243,6 +243,9 @@ def origins(relation: plan.Relation) -> list[tuple[int, int] | None]:
             return origins(left)
         case plan.Join(left=left, right=right, kind="inner" | "left" | "right" | "full" | "cross"):
             return [*origins(left), *origins(right)]
+        case plan.Reduce(input=input, keys=keys, aggregates=aggregates):
+            below = origins(input)
+            return [*(below[k.index] if isinstance(k, plan.Column) else None for k in keys), *[None] * len(aggregates)]
         case _:
             return [None] * len(relation.columns)
 
