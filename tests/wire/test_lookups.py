@@ -170,11 +170,18 @@ def test_lookups_are_not_refreshed_after_ticks(live: Live, large: psycopg.Connec
 def test_an_index_is_filled_in_small_pieces() -> None:
     """DuckDB answers meanwhile, and each answer needs several turns of the event loop."""
     fields = (Field("id", INT8), Field("name", TEXT))
-    rows = pa.table([range(10_000), ["name"] * 10_000, [1] * 10_000], schema=arrow_schema(fields, weight=True))
+    rows = pa.table([range(10_000), [f"name {n}" for n in range(10_000)], [1] * 10_000], schema=arrow_schema(fields, weight=True))
     filled = index.Index(fields, AccessPath(1, (0,), (0,), 2))
-    assert len(list(filled.apply(1, 1, index.NetChanges(rows)))) == 10_000 / index.FIRST_PIECE_ROWS
+    in_chunks = pa.concat_tables([rows.slice(0, 3_000), rows.slice(3_000, 1), rows.slice(3_001)])
+    assert len(list(filled.apply(1, 1, index.NetChanges(in_chunks)))) == 2 + 1 + 4  # FIRST_PIECE_KEYS
+    for n in (0, 2_999, 3_000, 3_001, 9_999, 0):
+        assert filled.find((n,), 1) == ((n, b"name %d" % n),)
+    assert filled.find((10_000,), 1) == ()
     assert len(list(filled.apply(2, 2, index.NetChanges(rows)))) == 10_000 / index.PIECE_ROWS
-    assert filled.find((9_999,), 1) == ((9_999, b"name"),)
+    assert filled.find((9_999,), 1) == ((9_999, b"name 9999"),)
+    by_name = index.Index(fields, AccessPath(1, (1,), (0,), 2, declared=True))
+    assert len(list(by_name.apply(1, 1, index.NetChanges(rows)))) == 10_000 / index.FIRST_PIECE_ROWS
+    assert by_name.find((b"name 7",), 1) == [(7, b"name 7")]
 
 
 def test_keys_of_several_columns_and_types(live: Live) -> None:

@@ -1,6 +1,6 @@
 """An in-memory index of a relation's rows at one time.
 
-    by its key             key → row
+    by its key             key → row, or its position among the first rows until it is looked up
     by other columns       values of the columns → {identity of a row → row, number of copies}
 
 It is kept up to date with the relation's changes, so the cost of a tick is proportional to its changes.
@@ -9,7 +9,9 @@ It is kept up to date with the relation's changes, so the cost of a tick is prop
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +25,7 @@ Row = tuple[Any, ...]  # of raw values
 ROW_BYTES = 300  # memory of a row without its values
 PIECE_ROWS = 2000  # rows of a batch that are applied at once, in about 4 ms: look-ups wait until the index has all rows of a tick
 FIRST_PIECE_ROWS = 250  # of the first batch, for which no look-up waits: DuckDB answers meanwhile
+FIRST_PIECE_KEYS = 2000  # the same, of which only the key is read
 
 
 class NetChanges:
@@ -60,7 +63,9 @@ class Index:
         self._types = [f.type for f in fields]
         self._by = path.columns
         self._key = path.key
-        self._rows: dict[Row, Row] = {}
+        self._rows: dict[Row, Row | int] = {}
+        self._first: list[pa.RecordBatch] = []  # the rows of the first batch; a row is converted when it is looked up
+        self._starts: list[int] = []  # the position of the first row of each
         self._groups: dict[Row, dict[Row, list[Any]]] = {}
         self._identity: Callable[[Row], Row] = _identity(fields, path.key)
 
@@ -78,6 +83,8 @@ class Index:
         """Returns at most `most` rows with these values."""
         if self.unique:
             row = self._rows.get(key)
+            if isinstance(row, int):
+                row = self._rows[key] = self._first_row(row)
             return () if row is None else (row,)
         rows: list[Row] = []
         for row, times in self._groups.get(key, {}).values():
@@ -94,16 +101,36 @@ class Index:
         """
         self.is_partial = True
         self.bytes += changes.bytes
-        piece = FIRST_PIECE_ROWS if self.time < 0 else PIECE_ROWS
+        if self.unique and self.time < 0:
+            yield from self._put_first(changes)
+        else:
+            yield from self._put_all(changes, FIRST_PIECE_ROWS if self.time < 0 else PIECE_ROWS)
+        self.n, self.time, self.is_partial = n, time, False
+        if self._moved is not None:
+            self._moved.set_result(None)
+            self._moved = None
+
+    def _put_first(self, changes: NetChanges) -> Iterator[None]:
+        """Puts the keys of the first batch, which has no deletions. A key takes a tenth of the time of a row."""
+        for batch in (batch for part in changes.parts for batch in part.to_batches()):
+            first = self._starts[-1] + self._first[-1].num_rows if self._first else 0
+            self._first.append(batch)
+            self._starts.append(first)
+            for start in range(0, batch.num_rows, FIRST_PIECE_KEYS):
+                self._rows.update(zip(self._rows_of(batch.slice(start, FIRST_PIECE_KEYS), self._by), count(first + start)))
+                if changes.rows > PIECE_ROWS:
+                    yield
+
+    def _first_row(self, position: int) -> Row:
+        number = bisect_right(self._starts, position) - 1
+        return next(self._rows_of(self._first[number].slice(position - self._starts[number], 1), range(len(self._types))))
+
+    def _put_all(self, changes: NetChanges, piece: int) -> Iterator[None]:
         for number, part in enumerate(changes.parts):
             for start in range(0, part.num_rows, piece):
                 self._put(part.slice(start, piece), deleted=number == 0)
                 if changes.rows > PIECE_ROWS:
                     yield
-        self.n, self.time, self.is_partial = n, time, False
-        if self._moved is not None:
-            self._moved.set_result(None)
-            self._moved = None
 
     def _put(self, changes: pa.Table, *, deleted: bool) -> None:
         if self.unique and deleted:
@@ -117,7 +144,7 @@ class Index:
             for row, weight in zip(rows, changes.column(changes.num_columns - 1).to_pylist(), strict=True):
                 self._put_in_group(tuple([row[i] for i in self._by]), row, weight)
 
-    def _rows_of(self, changes: pa.Table, columns: Iterable[int]) -> Iterator[Row]:
+    def _rows_of(self, changes: pa.Table | pa.RecordBatch, columns: Iterable[int]) -> Iterator[Row]:
         """Returns these columns of changes, row by row."""
         return zip(*(raw.values(raw.stored(changes.column(i), self._types[i]), self._types[i]) for i in columns), strict=True)
 

@@ -44,8 +44,8 @@ log = logging.getLogger("tailgate.gateway")
 
 CATCH_UP_S = 0.05  # limits the wait for an index after a tick, before DuckDB answers; an index needs about a millisecond
 LOOKUPS_BEFORE = 20  # look-ups of a relation by its key before an index is created
-# the same for a mirror whose table has an index, for each look-up: to fill an index takes 4 µs per row, a look-up by DuckDB's index 0.5 ms
-ROWS_PER_LOOKUP = 100
+# the same for a mirror whose table has an index, for each look-up: a key of a new index takes 0.5 µs, a look-up by DuckDB's index 0.5 ms
+ROWS_PER_LOOKUP = 1000
 INDEXES_MAX = 16  # indexes that were created automatically; with the declared ones they may use a quarter of the clients' memory
 ANSWER_ROWS_MAX = 1_000  # larger results come from DuckDB: here they would block all other sessions
 FILL_PAUSE_S = 0.001  # between two pieces of the rows that fill an index, each of which takes about 0.5 ms
