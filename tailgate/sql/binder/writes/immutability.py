@@ -12,15 +12,17 @@ from tailgate.sql.functions.entry import Function
 
 # functions that are stable for all arguments
 STABLE = frozenset(
-    "pg_typeof format concat concat_ws convert_from convert_to make_timestamptz to_char to_number to_date to_jsonb to_json array_to_json "
-    "array_to_string json_build_object json_build_array jsonb_build_object jsonb_build_array row_to_json".split()
+    """
+    pg_typeof format concat concat_ws convert convert_from convert_to make_timestamptz to_char to_number to_date to_jsonb to_json
+    array_to_json array_to_string json_build_object json_build_array jsonb_build_object jsonb_build_array row_to_json
+    """.split()
 )
 STABLE_SIGNATURES = frozenset((("length", ("bytea", "text")), ("to_timestamp", ("text", "text"))))
 TEXTS = frozenset(("text", "varchar", "bpchar", "name"))
 READ_BY_CONTEXT = frozenset(
     ("date", "time", "timetz", "timestamp", "timestamptz", "interval", "enum", "money", *ALL_RANGES)
 )  # input depends on settings or labels; that of ranges is declared so for all subtypes
-SHOWN_BY_CONTEXT = READ_BY_CONTEXT - {"time", "timetz"}  # types whose output depends on them
+SHOWN_BY_CONTEXT = READ_BY_CONTEXT - {"time", "timetz"} | {"regclass", "regtype"}  # types whose output depends on them or on names
 LOCAL = frozenset(("date", "time", "timestamp"))  # types of local time, between which and timestamptz a cast depends on the time zone
 
 
