@@ -109,7 +109,7 @@ def test_an_executor_that_is_killed(session: Any, engine: Inside, topic: Topic, 
     topic.send(100)
     create_sums(engine, topic)
     until(lambda: engine.rows("sums") == topic.rows())
-    for victims in (1, WORKERS):
+    for victims in (WORKERS, 1):
         until(lambda: len(spark_cluster.executors()) == WORKERS)
         kill(spark_cluster.executors()[:victims])
         topic.send(50)
