@@ -313,3 +313,24 @@ def test_no_entry_waits_for_the_copy_of_the_catalog(tmp_path: Path, monkeypatch:
     writer.append(kind="catalog", catalog=Change(drop=(BAG.id,)))
     writer.close()
     assert lake.catalog_copies.versions() == [header.n, header.n + 2]
+
+
+def test_a_copy_of_the_catalog_that_an_engine_left_is_durable_before_entries_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine may have been killed between the link and the fsync of the folder."""
+    lake = Lake.create(tmp_path / "lake")
+    writer = open_epoch(lake)
+    add(writer, BAG)
+    assert writer.keep_catalog()
+    synced: list[str] = []
+
+    def note(name: str, path: Path, action: Callable[[], Any]) -> Any:
+        if name == "fsync":
+            synced.append(path.name)
+        return action()
+
+    monkeypatch.setattr(disk, "hook", note)
+    assert writer.keep_catalog()
+    assert synced == ["catalog"]
+    writer.close()

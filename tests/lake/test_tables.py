@@ -438,6 +438,19 @@ def test_columns_whose_names_differ_in_case_only(lake: Lake) -> None:
     writer.close()
 
 
+def test_a_column_with_the_name_of_the_count(lake: Lake) -> None:
+    """Regression: Delta refused the table, so no table was brought up to date any more."""
+    writer = open_epoch(lake)
+    bag, keyed = (item(id, (Field("a", INT8), Field("__COUNT", INT8)), key) for id, key in ((16384, None), (16385, (0,))))
+    add(writer, bag, keyed)
+    writer.append([(relation.id, changes(relation, [([1, 2], 1), ([2, 3], 1)])) for relation in (bag, keyed)])
+    Follower(lake, writer.epoch).round()
+    for relation, name in ((bag, "__COUNT_2"), (keyed, "__COUNT")):
+        assert snapshot(lake, relation) == counted(changes(relation, [([1, 2], 1), ([2, 3], 1)]))
+        assert DeltaTable(table_path(lake, relation.id)).schema().fields[1].name == name
+    writer.close()
+
+
 def test_tables_ahead_of_the_newest_entry_that_a_reader_has_received(lake: Lake) -> None:
     """Its rows are those of that entry."""
     pair = item(16384, (Field("a", INT8), Field("b", TEXT)), None)

@@ -70,7 +70,9 @@ class CatalogCopies:
         """Writes the copy for an entry of the log. Returns whether the copy exists and is durable; a failure is logged."""
         name = _name(version)
         try:
-            if version > 0 and not self._store.exists(name):
+            if version > 0 and self._store.exists(name):
+                self._store.sync([FOLDER])  # another thread may be creating it, or an engine that was killed has
+            elif version > 0:
                 writer.create_copy(name, [json.dumps(encode_catalog(catalog), separators=(",", ":")).encode()])
             return True
         except (OSError, Revoked, Uncertain) as error:

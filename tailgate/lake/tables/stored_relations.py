@@ -65,12 +65,13 @@ def stored_columns(item: Item) -> tuple[Field, ...]:
     """Returns the columns of an item with their names in its Delta table, which do not change.
 
     Delta ignores the case of names: of k and K, the second is stored as K_2. New columns are the last ones, so others keep their names.
+    A relation without a key has the column COUNT, too.
     """
     names = item.stored_names if isinstance(item, Table) else {}
     first = [names.get(i, column.name) for i, column in enumerate(item.columns)]
-    if not names and len({name.lower() for name in first}) == len(first):
+    used: set[str] = {COUNT} if item.key is None else set()
+    if not names and len(used.union(name.lower() for name in first)) == len(used) + len(first):
         return item.columns
-    used: set[str] = set()
     columns = []
     for column, name in zip(item.columns, first, strict=True):
         free = next(n for n in chain((name,), (f"{name}_{number}" for number in count(2))) if n.lower() not in used)
