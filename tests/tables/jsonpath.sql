@@ -588,6 +588,7 @@ SELECT jsonb_path_query_array('["12:34:56.789", "2024-01-01T12:34:56.5 +01:30", 
 SELECT jsonb_path_query('"2024-02-30"', '$.datetime()');
 SELECT jsonb_path_query('"10:00:00+16"', '$.datetime()');
 SELECT jsonb_path_query('1', '$.datetime()');
+SELECT jsonb_path_query_array(to_jsonb(x), '$.datetime()', '{}', true) AS v FROM (VALUES (repeat('9', 5000) || '-01-01'), ('10:00:00+' || repeat('9', 5000))) AS t (x);
 SELECT jsonb_path_query('["2024-01-01", "2023-01-01 10:00:00"]', '$[*].datetime() ? (@ < "2024-01-01".datetime())') AS v;
 SELECT jsonb_path_query('["2024-01-01 00:00:00+00"]', '$[*].datetime() ? (@ <= "2024-01-01".datetime())');
 SELECT jsonb_path_query_tz('["2024-01-01 00:00:00+00", "2023-12-31 23:00:00-01", "2024-01-01", "10:00:00"]', '$[*].datetime() ? (@ == "2024-01-01".datetime())') AS v;

@@ -1,7 +1,7 @@
 """Types regclass and regtype: an object of the system catalog. The stored form is its oid in ten digits, then the name that is printed.
 
 So values are in the order of their oids. Names of relations and of types that users create come from the
-catalog, when a query is bound (`sql.binder.types.registered`). Names here are those of built-in types.
+catalog, when a query is bound (`sql.binder.registered.casts`). Names here are those of built-in types.
 
 Source: PostgreSQL 15, src/backend/utils/adt/regproc.c.
 """

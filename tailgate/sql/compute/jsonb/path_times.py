@@ -18,8 +18,11 @@ from tailgate.values.times.units import DAY, SECOND
 from tailgate.values.times.zones import of_session, offset, to_utc
 
 NOT_DATETIME = "22031"
-_DATE, _TIME = r"\s*(?P<date>\d+-\s*\d+-\s*\d+)", r"\s*(?P<time>\d+:\s*\d+:\s*\d+(?!\d)(\.\d{1,6}(?!\d))?)"
-_ZONE = r"(?P<sign>[-+ ])\s*(?P<hours>\+?\d+)(:\s*(?P<minutes>\d+))?"
+DIGITS_MAX = 100  # of a field; Python reads no integers of 5,000 digits
+_INTEGER = f"[0-9]{{1,{DIGITS_MAX}}}"
+_DATE = rf"\s*(?P<date>{_INTEGER}-\s*{_INTEGER}-\s*{_INTEGER})"
+_TIME = rf"\s*(?P<time>{_INTEGER}:\s*{_INTEGER}:\s*{_INTEGER}(?!\d)(\.\d{{1,6}}(?!\d))?)"
+_ZONE = rf"(?P<sign>[-+ ])\s*(?P<hours>\+?{_INTEGER})(:\s*(?P<minutes>{_INTEGER}))?"
 _FORMS = tuple(
     (kind, re.compile(form + r"\s*", re.ASCII))
     for kind, form in (
