@@ -153,7 +153,7 @@ function chart(label, steps, lines, words) {
   if (steps.length < 2) return element("p", { class: "quiet" }, "There is no history yet.");
   const [width, height, bottom] = [720, 140, 120], last = steps.length - 1;
   const most = Math.max(1, ...Object.keys(lines).flatMap((name) => steps.map((step) => Number(step[name] ?? 0))));
-  const points = (name) => steps.map((step, index) => `${((last - index) * width) / last},${bottom - (Number(step[name] ?? 0) * (bottom - 10)) / most}`).join(" ");
+  const points = (name) => steps.map((step, index) => `${((last - index) * width) / last},${bottom - (Number(step[name] ?? 0) * (bottom - 20)) / most}`).join(" ");
   return drawn("svg", { viewBox: `0 0 ${width} ${height}`, width: "100%", height, role: "img", "aria-label": `${label} by 10 s, at most ${words(String(most))}` },
     drawn("line", { x1: 0, y1: bottom, x2: width, y2: bottom }),
     Object.entries(lines).map(([name, kind]) => drawn("polyline", { class: kind, points: points(name) })),
