@@ -19,12 +19,13 @@ from testing.engine_process import until
 from tests.following import Tail
 from tests.operations.watch.alerted import Alerted
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
-
 SECONDS = float(os.environ.get("TAILGATE_QUIET_S", "300"))
 LOADED_S = 45.0  # longer than all times after which a default alert fires
 RECORDS = 40  # in a step of the load, of about 0.2 s
+CHECKS_S = 600.0  # of the limit of the test, for its start and its checks
 MACHINE = ("memory_full", "disk_full")  # depend on what else runs on the machine
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(SECONDS + CHECKS_S)]
 
 
 @pytest.fixture
