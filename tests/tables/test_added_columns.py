@@ -11,8 +11,7 @@ import pytest
 from psycopg import errors
 
 from tailgate.lake.folder import Lake
-from tests.tables.test_crash import engine
-from tests.tables.world import Engine, Served, World
+from tests.tables.world import Engine, Served, World, engine_process
 
 
 def test_a_block_that_began_before_is_refused(world: World) -> None:
@@ -91,7 +90,7 @@ def test_killed_while_a_column_is_added(tmp_path: Path) -> None:
             sql.execute("INSERT INTO t VALUES (1), (1)")
         for number, step in enumerate(("entry.link:2", "entry.linked:2")):
             running.close()
-            child = engine(lake.path, step)
+            child = engine_process(lake.path, step)
             child.wait_ready(child.announced, timedelta(seconds=60))
             with psycopg.connect(served.dsn, autocommit=True) as sql, pytest.raises(psycopg.Error):
                 sql.execute(f"ALTER TABLE t ADD COLUMN c{number} int DEFAULT {number}")

@@ -29,8 +29,7 @@ from tailgate.lake.errors import OutOfMemory
 from tailgate.lake.folder import Lake
 from tailgate.lake.writer.log_writer import open_epoch
 from testing.engine_process import until
-from tests.tables.test_crash import engine
-from tests.tables.world import Served, World, leave
+from tests.tables.world import Served, World, engine_process, leave
 
 Sql = psycopg.Connection[Any]
 WAITS_S = 0.3  # after which a statement that is not answered waits for a lock
@@ -210,7 +209,7 @@ def test_the_replacement_of_an_engine_that_hangs_ends_sessions_with_locks(world:
 
 def test_the_end_of_the_engine_ends_sessions_with_locks(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
-    child = engine(lake.path, "")
+    child = engine_process(lake.path)
     child.wait_ready(child.announced, timedelta(seconds=60))
     served = Served(lake)
     try:

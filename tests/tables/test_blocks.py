@@ -18,8 +18,7 @@ from psycopg import errors
 from tailgate.gateway.execute.monitoring import system_relations
 from tailgate.gateway.execute.tables import changes
 from tailgate.lake.folder import Lake
-from tests.tables.test_crash import engine
-from tests.tables.world import Engine, Served, World
+from tests.tables.world import Engine, Served, World, engine_process
 
 STEPS = (
     "block.entered:1",  # the rows are in the inbox, and not committed
@@ -262,7 +261,7 @@ def test_killed_at_every_step_of_a_commit(tmp_path: Path) -> None:
             connection.execute("CREATE TABLE t (a int PRIMARY KEY)")
         for number, step in enumerate(STEPS):
             running.close()
-            child = engine(lake.path, step)
+            child = engine_process(lake.path, step)
             child.wait_ready(child.announced, timedelta(seconds=60))
             with psycopg.connect(served.dsn, autocommit=True) as connection:
                 connection.execute("BEGIN")

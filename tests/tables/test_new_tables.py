@@ -11,8 +11,7 @@ import pytest
 from psycopg import errors
 
 from tailgate.lake.folder import Lake
-from tests.tables.test_crash import engine
-from tests.tables.world import Engine, Served, World
+from tests.tables.world import Engine, Served, World, engine_process
 
 ROWS = 20_000
 
@@ -83,7 +82,7 @@ def test_killed_while_the_table_is_created(tmp_path: Path) -> None:
     try:
         for step in ("entry.half:2", "entry.link:2", "entry.linked:2", "catalog.entry:1"):
             running.close()
-            child = engine(lake.path, step)
+            child = engine_process(lake.path, step)
             child.wait_ready(child.announced, timedelta(seconds=60))
             name = step.partition(":")[0].replace(".", "_")
             with psycopg.connect(served.dsn, autocommit=True) as sql, pytest.raises(psycopg.Error):

@@ -13,8 +13,7 @@ import pytest
 from tailgate.gateway.writes.sequence_ranges import RANGE_MAX
 from tailgate.lake.catalog import Sequence
 from tailgate.lake.folder import Lake
-from tests.tables.test_crash import engine
-from tests.tables.world import Engine, Served, World
+from tests.tables.world import Engine, Served, World, engine_process
 
 
 def connected(served: Served) -> psycopg.Connection[Any]:
@@ -76,7 +75,7 @@ def test_killed_while_values_are_reserved(tmp_path: Path) -> None:
         for step in ("entry.link:2", "entry.linked:2"):
             served.close()  # a gateway forgets its range
             running.close()
-            child = engine(lake.path, step)
+            child = engine_process(lake.path, step)
             child.wait_ready(child.announced, timedelta(seconds=60))
             served = Served(lake)
             with connected(served) as sql, pytest.raises(psycopg.Error):

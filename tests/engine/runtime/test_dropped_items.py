@@ -44,7 +44,7 @@ def test_figures_of_ticks() -> None:
 def test_figures_of_the_status() -> None:
     runner = SimpleNamespace(durations=(), ticks=0, pacing=SimpleNamespace(lineage=0))
     engine = SimpleNamespace(catalog=Catalog(), runner=runner, newest=SimpleNamespace(n=1, time=1))
-    status = Status(SimpleNamespace(engine=engine))  # type: ignore[arg-type]
+    status = Status(SimpleNamespace(engine=engine), dict)  # type: ignore[arg-type]
     status._errors[VIEW.id] = "it fails"
     status._rate(VIEW.id, 7)
     status(lags=False)

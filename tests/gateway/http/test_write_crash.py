@@ -15,8 +15,7 @@ from tailgate.lake.folder import Lake
 from tests.authorization.world import World
 from tests.gateway.http.conftest import Web
 from tests.gateway.http.test_writes import send
-from tests.tables.test_crash import engine
-from tests.tables.world import Engine, Served
+from tests.tables.world import Engine, Served, engine_process
 
 STEPS = ("write.begin:3", "inbox.entry:3", "inbox.link:3", "inbox.linked:3", "entry.half:4", "entry.link:4", "entry.linked:4")
 REQUESTS_MAX = 20  # until the engine reaches the step
@@ -43,7 +42,7 @@ def test_killed_between_write_and_response(tmp_path: Path, steps: tuple[str, ...
     try:
         for step in steps:
             running.close()
-            child = engine(lake.path, step)
+            child = engine_process(lake.path, step)
             child.wait_ready(child.announced, timedelta(seconds=60))
             for number in range(REQUESTS_MAX):
                 item = f"{step} {number}"

@@ -37,6 +37,12 @@ def test_values(engine: duckdb.DuckDBPyConnection) -> None:
     assert {e.text: e.result for e in examples()} == results
 
 
+def test_times_beyond_the_year_9999_are_null_in_pull_queries(engine: duckdb.DuckDBPyConnection) -> None:
+    """Python, which computes them, has none; Java has."""
+    for text in ("PARSE_TIMESTAMP('9999-12-31 24', 'yyyy-MM-dd HH')", "PARSE_DATE('9999-999', 'yyyy-DDD')"):
+        assert result(Example(text, ""), engine).startswith("NULL "), text
+
+
 def test_a_part_that_occurs_twice_in_what_fails_is_null(engine: duckdb.DuckDBPyConnection) -> None:
     """Regression: DuckDB evaluated the part before TRY, and the query failed."""
     scope = Scope({"t": types.VARCHAR}, ("v",))
