@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -263,7 +264,8 @@ class KsqldbWithoutKafka(KsqldbItems):
         return replace(source, topic_id="1", channel=f"k#{source.id}/{source.topic}"), letters
 
     def insert(self, statement: InsertValues, catalog: Catalog) -> None:
-        source, message = ddl.message_of(statement, catalog, self._register, _not_evaluated)
+        register = partial(self._register, self._endpoints.within(catalog))
+        source, message = ddl.message_of(statement, catalog, register, _not_evaluated)
         self.messages.append((source.topic, message.key, message.value))
 
     @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from tailgate.engine.ddl.kafka.connection import create_connection, create_secret
 from tailgate.engine.ddl.kafka.registry import RegisteredSchema
 from tailgate.engine.ddl.ksqldb import Endpoints, declared_source, derived_sink, derived_view
 from tailgate.engine.ddl.view import errors_item
@@ -44,6 +45,22 @@ def declared(text: str, catalog: Catalog | None = None) -> Catalog:
     catalog = catalog or Catalog()
     items = declared_source(creation(text).statement, text, catalog, Schemas(), ENDPOINTS.within(catalog))  # type: ignore[arg-type]
     return catalog.apply(Change(put=items))
+
+
+def connected(catalog: Catalog | None = None) -> Catalog:
+    """Returns a catalog with the connections of ksqlDB's statements, and with the secret that they use."""
+    catalog = catalog or Catalog()
+    text = "CREATE SECRET word AS 'x'"
+    catalog = catalog.apply(Change(put=(create_secret(parse(text), text, catalog, lambda value, id: "sealed"),)))  # type: ignore[arg-type]
+    for text in (
+        (
+            "CREATE CONNECTION ksqldb_kafka TO KAFKA"
+            " (BROKER 'far:9093', SASL MECHANISMS = 'PLAIN', SASL USERNAME = 'a', SASL PASSWORD = SECRET word)"
+        ),
+        "CREATE CONNECTION ksqldb_registry TO CONFLUENT SCHEMA REGISTRY (URL 'https://schemas', USERNAME = 'a', PASSWORD = SECRET word)",
+    ):
+        catalog = catalog.apply(Change(put=(create_connection(parse(text), text, catalog),)))  # type: ignore[arg-type]
+    return catalog
 
 
 def no_registry(subject: str, schema: object) -> int:

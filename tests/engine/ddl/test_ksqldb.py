@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 
 from tailgate.engine.ddl import drop
-from tailgate.engine.ddl.kafka.connection import create_connection, create_secret
 from tailgate.engine.ddl.ksqldb import Endpoints, declared_source, derived_view, message_of
 from tailgate.engine.plan.sources.envelopes import source_layout
 from tailgate.engine.runtime.control.source_statements import Attending
@@ -33,6 +32,7 @@ from tests.engine.ddl.ksqldb_items import (
     ROWTIME,
     Schemas,
     creation,
+    connected,
     declared,
     derived,
     no_expression,
@@ -465,22 +465,6 @@ def test_without_a_kafka() -> None:
         declared_source(creation(READINGS).statement, READINGS, Catalog(), Schemas(), Endpoints())  # type: ignore[arg-type]
     assert error.value.sqlstate == "55000"
     assert replace(ENDPOINTS, kafka="").registry
-
-
-def connected() -> Catalog:
-    """Returns a catalog with the connections of ksqlDB's statements, and with the secret that they use."""
-    catalog = Catalog()
-    text = "CREATE SECRET word AS 'x'"
-    catalog = catalog.apply(Change(put=(create_secret(parse(text), text, catalog, lambda value, id: "sealed"),)))  # type: ignore[arg-type]
-    for text in (
-        (
-            "CREATE CONNECTION ksqldb_kafka TO KAFKA"
-            " (BROKER 'far:9093', SASL MECHANISMS = 'PLAIN', SASL USERNAME = 'a', SASL PASSWORD = SECRET word)"
-        ),
-        "CREATE CONNECTION ksqldb_registry TO CONFLUENT SCHEMA REGISTRY (URL 'https://schemas', USERNAME = 'a', PASSWORD = SECRET word)",
-    ):
-        catalog = catalog.apply(Change(put=(create_connection(parse(text), text, catalog),)))  # type: ignore[arg-type]
-    return catalog
 
 
 def test_connections_take_the_place_of_the_options() -> None:

@@ -20,7 +20,7 @@ from tailgate.lake.errors import DependentObjectsStillExist, TailgateError, Wron
 from tailgate.sql.definitions import bind_definition
 from tailgate.sql.ksqldb.statements import CreateAs
 from tailgate.sql.statements import CreateKsqldbItem, Drop, InsertStream, parse
-from tests.engine.ddl.ksqldb_items import ENDPOINTS, READINGS, Schemas, declared, derived
+from tests.engine.ddl.ksqldb_items import ENDPOINTS, READINGS, Schemas, connected, declared, derived
 
 ALL_READINGS = "CREATE STREAM others (sensor VARCHAR KEY, reading INT) WITH (kafka_topic = 'o', value_format = 'json')"
 INSERT = "INSERT INTO others SELECT sensor, reading FROM readings WHERE reading > 1 EMIT CHANGES"
@@ -30,9 +30,10 @@ def inserted(text: str, catalog: Catalog) -> tuple[MaterializedView, Sink, Catal
     """Returns the view and the sink of INSERT INTO … SELECT, and the catalog with them."""
     statement = parse(text, "ksqldb")
     assert isinstance(statement, InsertStream)
-    view = inserting_view(statement.statement, text, catalog, "latest", ENDPOINTS)
+    endpoints = ENDPOINTS.within(catalog)
+    view = inserting_view(statement.statement, text, catalog, "latest", endpoints)
     catalog = catalog.apply(Change(put=(view, errors_item(view))))
-    sink = inserting_sink(view, catalog, ENDPOINTS)
+    sink = inserting_sink(view, catalog, endpoints)
     return view, sink, catalog.apply(Change(put=(sink,)))
 
 
@@ -57,6 +58,8 @@ def test_several_queries_write_to_one_stream() -> None:
         ("MINE", "PERSISTENT", "RUNNING", "others"),
     ]
     assert [row[0] for row in lists.rows("streams", None, list(catalog.visible), catalog, lambda item: True)] == ["readings", "others"]
+    _, far, _ = inserted(INSERT, connected(streams()))  # the stream was declared before the connection to another Kafka
+    assert (far.brokers, far.kafka) == (sink.brokers, {})
     derived_from, _, _ = derived("CREATE STREAM t AS SELECT * FROM others EMIT CHANGES", catalog)
     assert derived_from.depends == (catalog.relation("others").id,)
 

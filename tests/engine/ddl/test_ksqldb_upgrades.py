@@ -11,14 +11,14 @@ from tailgate.engine.plan.views import nodes
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink, Source
 from tailgate.lake.catalog.codec import decode_item, encode_item
-from tailgate.lake.catalog.formats import Failure
+from tailgate.lake.catalog.formats import Failure, Ksqldb
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.readers.failed import failed
 from tailgate.sql.definitions import bind_definition
 from tailgate.sql.ksqldb.queries.scopes import column_types, hidden_columns
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
 from tailgate.sql.statements import AlterKsqldbItem, CreateKsqldbItem, parse
-from tests.engine.ddl.ksqldb_items import ENDPOINTS, READINGS, RECORD, Schemas, declared, derived
+from tests.engine.ddl.ksqldb_items import ENDPOINTS, READINGS, RECORD, Schemas, connected, declared, derived
 
 TABLE = "CREATE TABLE areas (name VARCHAR, area VARCHAR PRIMARY KEY) WITH (kafka_topic = 'a', value_format = 'delimited')"
 HIGH = "CREATE STREAM high AS SELECT sensor, reading FROM readings WHERE reading > 1 EMIT CHANGES"
@@ -29,7 +29,7 @@ def replaced(text: str, catalog: Catalog) -> Catalog:
     parsed = parse(text, "ksqldb")
     if isinstance(parsed, AlterKsqldbItem):
         item, extended, shown = with_columns(parsed.statement, catalog)
-        put = upgraded(extended, shown, item, catalog, Schemas(), ENDPOINTS)  # type: ignore[arg-type]
+        put = upgraded(extended, shown, item, catalog, Schemas(), ENDPOINTS.within(catalog))  # type: ignore[arg-type]
         return catalog.apply(Change(put=put))
     assert isinstance(parsed, CreateKsqldbItem)
     old, statement = catalog.relation(parsed.name), parsed.statement
@@ -44,6 +44,25 @@ def replaced(text: str, catalog: Catalog) -> Catalog:
 def columns(name: str, catalog: Catalog) -> list[str]:
     item = catalog.relation(name)
     return [f"{c.name} {c.type}" for c in item.columns if c.name not in hidden_columns(item)]
+
+
+def test_a_declared_stream_keeps_its_kafka_and_its_registry() -> None:
+    """It depends on no connection that was created after it, and on that which it was created with, under another name, too."""
+    text = "CREATE STREAM s (k VARCHAR KEY, n INT) WITH (kafka_topic = 's', value_format = 'avro')"
+    before, after = connected(declared(text)), declared(text, connected())
+    kafka = after.find("ksqldb_kafka")
+    renamed = after.apply(Change(put=(replace(kafka, name="former"),)))  # type: ignore[type-var]
+    for catalog, brokers, topic in (
+        (before, "kafka:9092", "KAFKA BROKER 'kafka:9092'"),
+        (after, "far:9093", "KAFKA CONNECTION public.ksqldb_kafka"),
+        (renamed, "far:9093", "KAFKA CONNECTION public.former"),
+    ):
+        old, new = (of.relation("s") for of in (catalog, replaced("ALTER STREAM s ADD COLUMN m INT", catalog)))
+        assert isinstance(old, Source) and isinstance(new, Source)
+        assert isinstance(old.value_format, Ksqldb) and isinstance(new.value_format, Ksqldb)
+        assert (new.brokers, new.kafka, new.depends) == (brokers, old.kafka, old.depends)
+        assert (new.value_format.registry, new.value_format.access) == (old.value_format.registry, old.value_format.access)
+        assert topic in new.sql
 
 
 def test_a_declared_stream_gets_columns_at_the_end() -> None:

@@ -1,15 +1,15 @@
 """The Kafka, the schema registry and the Kafka Connect of ksqlDB's statements, which name none of them.
 
 options --kafka, --schema-registry, --connect ──► Endpoints ──► within(catalog): the connections KAFKA and REGISTRY in place of the
-options, if these exist; they may use TLS and SASL
+options, if these exist; they may use TLS and SASL ──► of(source): what a declared stream or table has used since it was created
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tailgate.lake.catalog import Catalog, Connection
-from tailgate.lake.catalog.formats import ConnectionSettings
+from tailgate.lake.catalog import Catalog, Connection, Source
+from tailgate.lake.catalog.formats import ConnectionSettings, Ksqldb
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import SCHEMA
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, WrongObjectType
@@ -21,13 +21,15 @@ SERVICES = {KAFKA: ("kafka", "Kafka"), REGISTRY: ("schema registry", "a schema r
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Where ksqlDB's statements find their services. The connections are those of `within`."""
+    """Where ksqlDB's statements find their services. The connections and their names are those of `within` or `of`."""
 
     kafka: str = ""
     registry: str = ""
     connect: str = ""
     kafka_connection: Connection | None = None
     registry_connection: Connection | None = None
+    kafka_name: Name = KAFKA
+    registry_name: Name = REGISTRY
 
     def within(self, catalog: Catalog) -> Endpoints:
         """Returns the endpoints of statements that run in a catalog. Raises 42809 for a connection to another service."""
@@ -39,6 +41,16 @@ class Endpoints:
             kafka_connection=kafka,
             registry_connection=registry,
         )
+
+    def of(self, source: Source, catalog: Catalog) -> Endpoints:
+        """Returns the endpoints of a declared stream or table: those that it was created with, if there are others now, too."""
+        connections = {item.type: item for id in source.depends if isinstance(item := catalog[id], Connection)}
+        kafka, registry = connections.get("kafka"), connections.get("schema registry")
+        changed = replace(self, kafka=source.brokers, kafka_connection=kafka, kafka_name=_name(kafka, catalog, KAFKA))
+        urls = [f.registry for f in (source.key_format, source.value_format) if isinstance(f, Ksqldb) and f.registry]
+        if not urls:  # no records need a registry, but statements may
+            return changed
+        return replace(changed, registry=urls[0], registry_connection=registry, registry_name=_name(registry, catalog, REGISTRY))
 
     def visible(self, catalog: Catalog) -> Catalog:
         """Returns the catalog in which the names of the connections exist, which no statement of ksqlDB has."""
@@ -59,7 +71,7 @@ class Endpoints:
     def topic(self, name: str) -> str:
         """Returns a topic as CREATE SOURCE and CREATE SINK have it. Raises as `brokers`."""
         if self.kafka_connection is not None:
-            return f"KAFKA CONNECTION {KAFKA.sql} (TOPIC {quoted_text(name)})"
+            return f"KAFKA CONNECTION {self.kafka_name.sql} (TOPIC {quoted_text(name)})"
         return f"KAFKA BROKER {quoted_text(self.brokers())} TOPIC {quoted_text(name)}"
 
     @property
@@ -79,7 +91,7 @@ class Endpoints:
     def registry_clause(self) -> str:
         """Returns the registry as formats of CREATE SOURCE have it. Raises as `schemas`."""
         if self.registry_connection is not None:
-            return f"CONFLUENT SCHEMA REGISTRY CONNECTION {REGISTRY.sql}"
+            return f"CONFLUENT SCHEMA REGISTRY CONNECTION {self.registry_name.sql}"
         return f"CONFLUENT SCHEMA REGISTRY {quoted_text(self.schemas())}"
 
     @property
@@ -95,6 +107,10 @@ class Endpoints:
             hint = "Start Tailgate with --connect URL, or with --connect embedded."
             raise ObjectNotInPrerequisiteState("there is no Kafka Connect for statements of ksqlDB", hint=hint)
         return self.connect
+
+
+def _name(connection: Connection | None, catalog: Catalog, default: Name) -> Name:
+    return default if connection is None else Name(connection.name, catalog.schema_of(connection).name)
 
 
 def _connection(name: Name, catalog: Catalog) -> Connection | None:

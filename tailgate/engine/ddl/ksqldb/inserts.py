@@ -75,8 +75,9 @@ def inserting_view(
 
 
 def inserting_sink(view: MaterializedView, catalog: Catalog, endpoints: Endpoints) -> Sink:
-    """Returns the sink of INSERT INTO … SELECT. `catalog` contains the view."""
-    return writing_sink(view, [], catalog, endpoints)
+    """Returns the sink of INSERT INTO … SELECT, which writes to the Kafka of a declared stream. `catalog` contains the view."""
+    target = None if view.ksqldb is None else catalog[view.ksqldb.into]
+    return writing_sink(view, [], catalog, endpoints.of(target, catalog) if isinstance(target, Source) else endpoints)
 
 
 def check_inserts(change: Change, catalog: Catalog) -> None:

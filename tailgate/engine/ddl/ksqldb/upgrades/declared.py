@@ -41,7 +41,7 @@ def upgraded(
     check_no_backfill(source, catalog)
     companions = [item for item in catalog.dependents(source.id) if isinstance(item, DeadLetters)]
     without = catalog.apply(Change(drop=(source.id, *(item.id for item in companions))))
-    new, _ = declared_source(statement, text, without, registry, endpoints)
+    new, _ = declared_source(statement, text, without, registry, endpoints.of(source, catalog))
     assert new.ksqldb is not None
     check_same_topic(source, ksqldb, new.ksqldb)
     added = check_schema(source, new, statement.position)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic, sleep, time_ns
 from typing import Any, Literal
 
@@ -76,7 +77,7 @@ class KsqldbItems:
 
     def upgraded(self, statement: CreateKsqldbItem, text: str, catalog: Catalog, old: Item) -> tuple[Item, ...]:
         """Returns the items that CREATE OR REPLACE of an item that exists changes."""
-        endpoints = self._endpoints.within(catalog)
+        endpoints = self._endpoints_of(old, catalog)
         if isinstance(statement.statement, CreateAs):
             return ddl.upgraded_view(statement.statement, text, old, catalog, self._schemas, endpoints)
         with self._topic(statement.statement, endpoints):
@@ -122,6 +123,11 @@ class KsqldbItems:
         items = with_errors(ddl.transient_view(statement, text, catalog, reset, name))
         ddl.check_partitions(statement.query, catalog, self._partitions)
         return items
+
+    def _endpoints_of(self, item: Item | None, catalog: Catalog) -> ddl.Endpoints:
+        """Returns the endpoints of a declared stream or table, or of new items."""
+        endpoints = self._endpoints.within(catalog)
+        return endpoints.of(item, catalog) if isinstance(item, Source) else endpoints
 
     def _kafka(self, endpoints: ddl.Endpoints) -> tuple[str, Mapping[str, str]]:
         """Returns the brokers and the settings for access to them. Raises 55000."""
@@ -187,7 +193,7 @@ class KsqldbItems:
             topic = ddl.check_unused(item, catalog)
             sinks = _sinks_of(item, catalog)
             brokers, _, access = self._place(item, topic, catalog)
-            registry = self._schema_registry(self._endpoints.within(catalog))
+            registry = self._schema_registry(self._endpoints_of(item, catalog))
             for format in (form for sink in sinks for form in (sink.key_format, sink.value_format)):
                 if format is not None and format.registry:
                     registry = format.registry, self._engine.opened(format.access) if format.access else {}
@@ -217,7 +223,8 @@ class KsqldbItems:
 
     def insert(self, statement: InsertValues, catalog: Catalog) -> None:
         """Writes the message of INSERT INTO … VALUES. Returns when the broker has it."""
-        source, message = ddl.message_of(statement, catalog, self._register, self._evaluate)
+        endpoints = self._endpoints_of(catalog.find(Name(statement.name)), catalog)
+        source, message = ddl.message_of(statement, catalog, partial(self._register, endpoints), self._evaluate)
         brokers, topic, access = self._engine.place(source)
         self._producers.produce(brokers, topic, message.key, message.value, message.timestamp, access)
 
@@ -226,9 +233,8 @@ class KsqldbItems:
         self._position = max(time_ns(), self._position + 1)
         return ddl.inserted_row(statement, stream, self._position, self._evaluate)
 
-    def _register(self, subject: str, schema: registry.Schema) -> int:
+    def _register(self, endpoints: ddl.Endpoints, subject: str, schema: registry.Schema) -> int:
         """Returns the id of a schema in the registry, where it is registered if it is new. Raises 08006 or 22023."""
-        endpoints = self._endpoints.within(self._engine.catalog)
         identity = (endpoints.schemas(), subject, repr(schema))
         if identity not in self._schema_ids:
             if len(self._schema_ids) >= SCHEMA_IDS_MAX:
