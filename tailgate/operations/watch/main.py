@@ -7,6 +7,7 @@ the lake when they answer otherwise than before, and every 20 seconds.
 from __future__ import annotations
 
 import logging
+import math
 import signal
 import threading
 import time
@@ -80,7 +81,7 @@ class Watcher:
         self._deliverers = Deliverers(lake, min([self._writer.newest, *(first - 1 for first in active)]))
         self._alert_items = AlertItems(lake)
         self._missed: list[Event] = []  # of the time in which no process observed, not written yet
-        self._seen_at = self._cleaned_at = 0.0
+        self._seen_at = self._cleaned_at = -math.inf  # the monotonic clock starts with the machine
         self._observed_at = time.monotonic()
 
     @property

@@ -8,13 +8,14 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import disk, files
-from tailgate.operations.watch import delivery, notifications, payloads
+from tailgate.operations.watch import delivery, main, notifications, payloads
 from tailgate.operations.watch.alerts import Condition, Event, Notification
 from tailgate.operations.watch.delivery import Deliverer, Webhook
 from tailgate.operations.watch.notifications import KEPT_MS, NOTIFICATIONS, Notifications, Writer
@@ -109,6 +110,14 @@ def test_some_notifications_are_written_on_a_full_disk(lake: Lake, writer: Write
     writer.maintain()
     assert lake.store.sizes(notifications.RESERVE) == dict.fromkeys("12", notifications.RESERVED_BYTES)
     assert writer.append(FIRED).n == 3
+
+
+def test_the_reserve_is_filled_at_the_start_also_when_the_machine_has_just_started(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(main, "time", SimpleNamespace(monotonic=lambda: 60.0, time=time.time))
+    watcher = main.Watcher(lake, [])
+    watcher._observe()
+    watcher._writer.close()
+    assert len(lake.store.names(notifications.RESERVE)) == notifications.RESERVED
 
 
 def test_a_second_writer_is_refused(lake: Lake, writer: Writer) -> None:
