@@ -16,6 +16,7 @@ from tailgate.gateway.execute.temporary import relations as temporary_relations
 from tailgate.gateway.ksqldb import entities
 from tailgate.gateway.ksqldb.explained_queries import explained_query
 from tailgate.gateway.ksqldb.fields import Entity
+from tailgate.gateway.ksqldb.query_errors import waiting
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.serving.prepared import explained
 from tailgate.gateway.session.session import Session
@@ -72,7 +73,8 @@ async def run(session: Session, bound: Bound, statement: s.Explain, values: Sequ
     else:
         lines = await _lines(session, bound, statement)
     if _as_entity(session, statement):
-        document, entry = json.dumps(_entity(session, statement, lines), ensure_ascii=False), session.serving.progress.state.n
+        entity = await _entity(session, statement, lines)
+        document, entry = json.dumps(entity, ensure_ascii=False), session.serving.progress.state.n
         table = pa.table([pa.array([document], pa.string()), pa.array([entry], pa.int64())], names=["c0", "c1"])
     else:
         table = pa.table([pa.array(lines, pa.string())], names=["c0"])
@@ -84,7 +86,7 @@ def _as_entity(session: Session, statement: s.Explain) -> bool:
     return session.settings.dialect == HTTP and isinstance(statement.target, s.QueryId | s.KsqldbQuery)
 
 
-def _entity(session: Session, statement: s.Explain, plan: Sequence[str]) -> Entity:
+async def _entity(session: Session, statement: s.Explain, plan: Sequence[str]) -> Entity:
     """Returns the entity of EXPLAIN of a query of ksqlDB, with the lines of its plan."""
     if isinstance(statement.target, s.KsqldbQuery):
         reset = session.settings["auto.offset.reset"]
@@ -93,7 +95,8 @@ def _entity(session: Session, statement: s.Explain, plan: Sequence[str]) -> Enti
     item = session.catalog.find_query(statement.target.id)
     if item is None:
         raise e.UndefinedObject(f'query "{statement.target.id}" does not exist')
-    return entities.query_description(item, plan, session.catalog, session.access.may_see)
+    broken = waiting(await session.control.status(lags=False), session.catalog)
+    return entities.query_description(item, plan, session.catalog, session.access.may_see, broken)
 
 
 async def _of_planned(session: Session, planned: _Planned, statement: s.Explain, values: Sequence[object]) -> list[str]:

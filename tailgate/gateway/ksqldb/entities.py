@@ -171,12 +171,15 @@ def query_descriptions(plans: Sequence[tuple[Item, Sequence[str]]], catalog: Cat
     return {"@type": "query_descriptions", "queryDescriptions": described}
 
 
-def query_description(item: Item, plan: Sequence[str], catalog: Catalog, may_see: MaySee) -> Entity:
-    """Returns the entity of EXPLAIN of a persistent query. `plan`: the lines of the plan of its view."""
-    return {"@type": "queryDescription", "queryDescription": _described_query(item, plan, catalog, may_see)}
+def query_description(item: Item, plan: Sequence[str], catalog: Catalog, may_see: MaySee, failing: Collection[str]) -> Entity:
+    """Returns the entity of EXPLAIN of a persistent query. `plan`: the lines of the plan of its view.
+
+    `failing`: the ids of the queries that wait for Kafka or the registry.
+    """
+    return {"@type": "queryDescription", "queryDescription": _described_query(item, plan, catalog, may_see, failing)}
 
 
-def _described_query(item: Item, plan: Sequence[str], catalog: Catalog, may_see: MaySee, failing: Collection[str] = ()) -> Entity:
+def _described_query(item: Item, plan: Sequence[str], catalog: Catalog, may_see: MaySee, failing: Collection[str]) -> Entity:
     ksqldb = ksqldb_of(item)
     assert ksqldb is not None
     sink = sink_of(item, ksqldb, catalog)

@@ -136,13 +136,15 @@ def test_a_query_that_waits_for_kafka_is_in_error(connection: psycopg.Connection
 
     def states() -> list[set[str]]:
         (listed,), (extended,) = api.ksql("SHOW QUERIES;"), api.ksql("SHOW QUERIES EXTENDED;")
+        explained = [api.ksql(f"EXPLAIN {q['id']};")[0]["queryDescription"] for q in listed["queries"]]
         return [
+            {q["sinks"][0] for q in explained if q["state"] == "ERROR"},
             {q["sinks"][0] for q in listed["queries"] if q["state"] == "ERROR" and q["statusCount"] == {"ERROR": 1}},
             {q["sinks"][0] for q in extended["queryDescriptions"] if q["state"] == "ERROR"},
             {row[3].upper() for row in rows(connection, "SHOW QUERIES") if row[2] == "ERROR"},
         ]
 
-    assert states() == [set()] * 3
+    assert states() == [set()] * 4
     for status, broken in (
         ({"sources": {"stalled": {"error": "the broker does not answer"}}}, {"WAITS"}),
         ({"sinks": {"above_topic": {"error": "the registry does not answer"}}}, {"ABOVE"}),
@@ -154,7 +156,7 @@ def test_a_query_that_waits_for_kafka_is_in_error(connection: psycopg.Connection
             return answer
 
         monkeypatch.setattr(Control, "status", answered)
-        assert states() == [broken] * 3
+        assert states() == [broken] * 4
     for name in ("above", "waits", "stalled"):
         connection.execute(f"DROP STREAM {name}")
 
